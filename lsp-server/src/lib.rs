@@ -1,0 +1,1 @@
+//! perflens: the cost of every line of code, on that line.

@@ -1,0 +1,3 @@
+//! The `perflens` program.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Units, scaling, and the text of every number that people see.

@@ -1,0 +1,3 @@
+//! Which workspace file a path of a profile means.
+
+pub mod clean;

@@ -1,0 +1,269 @@
+//! The profile model: what every format is decoded into.
+//!
+//! A [`Profile`] is immutable and made of columns ([`tables`]), addressed by typed row
+//! numbers ([`ids`]). A [`ProfileBuilder`] makes one.
+//!
+//! Invariants, established by [`ProfileBuilder::finish`]:
+//! * every id points into its table; row 0 of every table means "nothing";
+//! * every value column has one value per sample;
+//! * Σ|v| of every value type fits an `i64`, so no partial sum can overflow one;
+//! * file paths are lexically clean and distinct.
+//!
+//! What is not here: what a path means on this machine ([`paths`](crate::paths)), and sums
+//! of any kind but the totals ([`attribute`](crate::attribute)).
+
+mod builder;
+pub mod ids;
+pub mod tables;
+
+pub use builder::{BuildError, ProfileBuilder};
+pub use ids::{FileId, FuncId, LocId, MapId, StrId};
+pub use tables::{Function, Label, LabelValue, Line, LineNo, Locations, Mapping, Samples, Strings};
+
+/// What a value of a sample counts, and in which unit; both words as the file has them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
+pub struct ValueType {
+    /// What is measured: `cpu`, `inuse_space`, `samples`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The unit: `nanoseconds`, `bytes`, `count`.
+    pub unit: String,
+}
+
+impl ValueType {
+    /// A value type from its two words.
+    pub fn new(kind: impl Into<String>, unit: impl Into<String>) -> Self {
+        Self { kind: kind.into(), unit: unit.into() }
+    }
+
+    /// Whether values are numbers of samples: the type `samples` or `sample`, counted.
+    pub fn is_sample_count(&self) -> bool {
+        matches!(self.kind.as_str(), "samples" | "sample") && self.unit == "count"
+    }
+}
+
+impl std::fmt::Display for ValueType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.kind, self.unit)
+    }
+}
+
+/// What the profile says about itself, apart from the samples.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Meta {
+    /// When the profile was taken, in nanoseconds since 1970; `None` when the file doesn't say.
+    pub time_ns: Option<i64>,
+    /// How long it was recorded for, in nanoseconds; `None` when the file doesn't say.
+    pub duration_ns: Option<i64>,
+    /// Distance of two samples, in units of `period_type`; 0 when unknown.
+    pub period: i64,
+    /// What `period` counts.
+    pub period_type: Option<ValueType>,
+    /// Index into the value types of the one to show first.
+    pub default_value_type: usize,
+    /// Regular expression of functions to cut off stacks, with all they call; empty = none.
+    pub drop_frames: String,
+    /// Regular expression of functions that `drop_frames` must spare; empty = none.
+    pub keep_frames: String,
+    /// Comments of the producer.
+    pub comments: Vec<String>,
+    /// How much of a source position the line numbers stand for.
+    pub line_detail: LineDetail,
+}
+
+/// How much the line numbers of a profile can be believed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LineDetail {
+    /// A line is the line that was executing.
+    #[default]
+    Executing,
+    /// The producer keeps one line per function, so lines say nothing; they were removed.
+    FunctionOnly,
+}
+
+/// One source file of the profile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct File {
+    /// The lexically cleaned path.
+    pub path: StrId,
+    /// Whether it names a file at all.
+    pub kind: FileKind,
+}
+
+/// Whether a path of a profile names a source file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileKind {
+    /// Empty, or a placeholder such as `<string>`, `[kernel]`, `~`, `??`, `node:fs`.
+    #[default]
+    Pseudo,
+    /// A path.
+    Source,
+}
+
+/// Sums over all samples of one value type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// Σ|v|.
+    pub total: i64,
+    /// Σv.
+    pub net: i64,
+}
+
+/// A decoded profile. See the [module](self) for its invariants.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    pub(crate) strings: Strings,
+    pub(crate) files: Vec<File>,
+    pub(crate) functions: Vec<Function>,
+    pub(crate) mappings: Vec<Mapping>,
+    pub(crate) locations: Locations,
+    pub(crate) samples: Samples,
+    pub(crate) value_types: Vec<ValueType>,
+    pub(crate) sums: Vec<Sum>,
+    pub(crate) meta: Meta,
+    pub(crate) format: &'static str,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Profile {
+    /// The text of a string row.
+    #[inline]
+    pub fn text(&self, id: StrId) -> &str {
+        self.strings.get(id)
+    }
+
+    /// A file row.
+    #[inline]
+    pub fn file(&self, id: FileId) -> File {
+        self.files[id.index()]
+    }
+
+    /// The cleaned path of a file; `""` for [`FileId::NONE`].
+    pub fn path(&self, id: FileId) -> &str {
+        self.text(self.file(id).path)
+    }
+
+    /// All file rows, row 0 included.
+    pub fn files(&self) -> &[File] {
+        &self.files
+    }
+
+    /// A function row.
+    #[inline]
+    pub fn function(&self, id: FuncId) -> Function {
+        self.functions[id.index()]
+    }
+
+    /// All function rows, row 0 included.
+    pub fn functions(&self) -> &[Function] {
+        &self.functions
+    }
+
+    /// A mapping row.
+    pub fn mapping(&self, id: MapId) -> Mapping {
+        self.mappings[id.index()]
+    }
+
+    /// All mapping rows, row 0 included.
+    pub fn mappings(&self) -> &[Mapping] {
+        &self.mappings
+    }
+
+    /// The location table.
+    #[inline]
+    pub fn locations(&self) -> &Locations {
+        &self.locations
+    }
+
+    /// The samples.
+    #[inline]
+    pub fn samples(&self) -> &Samples {
+        &self.samples
+    }
+
+    /// The value types, in the order of the file; never empty.
+    pub fn value_types(&self) -> &[ValueType] {
+        &self.value_types
+    }
+
+    /// Σ|v| and Σv over all samples of one value type, before any filter.
+    pub fn sum(&self, value_type: usize) -> Sum {
+        self.sums[value_type]
+    }
+
+    /// What the profile says about itself.
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// Name of the format it was decoded from, as in `report`'s JSON.
+    pub fn format(&self) -> &'static str {
+        self.format
+    }
+
+    /// What was odd in the file and how it was read, each a sentence for the user.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Index of the first value type that counts samples.
+    pub fn sample_count_type(&self) -> Option<usize> {
+        self.value_types.iter().position(ValueType::is_sample_count)
+    }
+
+    /// The value type a user means by `name`: a type or `type/unit`. A name that starts with
+    /// `inuse_` also means the type without that prefix, which older files use.
+    pub fn find_value_type(&self, name: &str) -> Result<usize, ValueTypeError> {
+        let (kind, unit) = match name.split_once('/') {
+            Some((kind, unit)) => (kind, Some(unit)),
+            None => (name, None),
+        };
+        let matching = |kind: &str| -> Vec<usize> {
+            (0..self.value_types.len())
+                .filter(|&i| {
+                    let candidate = &self.value_types[i];
+                    candidate.kind == kind && unit.is_none_or(|unit| candidate.unit == unit)
+                })
+                .collect()
+        };
+        let mut found = matching(kind);
+        if found.is_empty()
+            && let Some(short) = kind.strip_prefix("inuse_")
+        {
+            found = matching(short);
+        }
+        match found[..] {
+            [one] => Ok(one),
+            [] => Err(ValueTypeError::Unknown { name: name.to_owned(), known: self.list_value_types() }),
+            _ => Err(ValueTypeError::Ambiguous {
+                name: name.to_owned(),
+                candidates: found.iter().map(|&i| self.value_types[i].to_string()).collect::<Vec<_>>().join(", "),
+            }),
+        }
+    }
+
+    fn list_value_types(&self) -> String {
+        self.value_types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A value type was asked for that the profile doesn't have, or has more than once.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ValueTypeError {
+    /// No such type.
+    #[error("no value type `{name}` in this profile; it has {known}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// All value types of the profile.
+        known: String,
+    },
+    /// Several types have the name.
+    #[error("`{name}` could be any of {candidates}; name one with its unit")]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// The types it could be.
+        candidates: String,
+    },
+}

@@ -1,0 +1,1 @@
+//! Costs as plain data and text, for people and machines.
