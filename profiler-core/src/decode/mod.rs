@@ -16,6 +16,7 @@
 mod container;
 mod error;
 mod input;
+mod pprof;
 
 use std::io::Read;
 
@@ -75,7 +76,7 @@ pub struct Context<'a> {
 }
 
 /// Every format, in the order of preference when two are equally sure.
-pub const FORMATS: &[Format] = &[];
+pub const FORMATS: &[Format] = &[pprof::FORMAT];
 
 /// Reads a profile of any format, compressed or not.
 ///
