@@ -19,6 +19,7 @@
 pub mod attribute;
 pub mod cancel;
 pub mod decode;
+pub mod demangle;
 pub mod measure;
 pub mod paths;
 pub mod profile;

@@ -80,6 +80,7 @@ pub(super) struct Location {
 }
 
 #[derive(Clone, Copy, PartialEq, Message)]
+#[expect(clippy::struct_field_names, reason = "the format calls the number `line`")]
 pub(super) struct Line {
     #[prost(uint64, tag = "1")]
     pub(super) function: u64,
