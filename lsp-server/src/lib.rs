@@ -1,1 +1,6 @@
 //! perflens: the cost of every line of code, on that line.
+//!
+//! This library is the program `perflens` without its `main`; it exists so that tests and
+//! the program share one code. All knowledge about profiles is in `profiler-core`.
+
+pub mod cli;

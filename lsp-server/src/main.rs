@@ -1,3 +1,7 @@
 //! The `perflens` program.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    perflens::cli::main()
+}

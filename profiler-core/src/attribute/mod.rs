@@ -14,6 +14,8 @@
 //! [`view`](crate::view)), and how a path is matched ([`paths`](crate::paths)).
 
 pub mod accounting;
+pub mod analysis;
+pub mod compare;
 mod files;
 mod filter;
 mod frames;
@@ -121,7 +123,7 @@ pub struct FileRow {
 }
 
 /// All costs of one value type. Rows are in no useful order; see [`Costs::sort`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Costs {
     /// Σ|v| of kept samples: what shares are of.
     pub total: i64,

@@ -1,0 +1,89 @@
+//! From the arguments of a command to a profile and its costs.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use profiler_core::attribute::FileGroups;
+use profiler_core::attribute::analysis::{Analysis, ComparedTo};
+use profiler_core::cancel::CancelFlag;
+use profiler_core::decode::{Limits, decode};
+use profiler_core::profile::{Profile, ValueTypeError};
+
+use super::{Failure, Selection};
+
+/// A decoded profile and its name.
+pub(super) struct Loaded {
+    /// The file name, without its folders; `-` for standard input.
+    pub(super) origin: String,
+    pub(super) profile: Profile,
+}
+
+/// Reads a profile from a path, or from standard input for `-`.
+pub(super) fn load(path: &Path) -> Result<Loaded, Failure> {
+    let name = path.display();
+    if path.as_os_str() == "-" {
+        let profile = read(io::stdin(), "standard input")?;
+        return Ok(Loaded { origin: "-".to_owned(), profile });
+    }
+    let fail = |error: io::Error| {
+        let what = match error.kind() {
+            io::ErrorKind::NotFound => "no such file".to_owned(),
+            io::ErrorKind::PermissionDenied => "no permission to read it".to_owned(),
+            _ => error.to_string(),
+        };
+        Failure::Input(format!("{name}: {what}"))
+    };
+    if path.to_str().is_some_and(|text| text.contains("://")) {
+        return Err(Failure::Input(format!(
+            "{name}: profiles can't be fetched from an address yet; download it and give the file"
+        )));
+    }
+    let file = File::open(path).map_err(fail)?;
+    if file.metadata().map_err(fail)?.is_dir() {
+        return Err(Failure::Input(format!("{name}: it is a directory; give a profile file")));
+    }
+    let profile = read(file, &name.to_string())?;
+    let origin = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    Ok(Loaded { origin, profile })
+}
+
+fn read(reader: impl Read + Send, name: &str) -> Result<Profile, Failure> {
+    decode(reader, &Limits::default(), &CancelFlag::new()).map_err(|error| Failure::Input(format!("{name}: {error}")))
+}
+
+/// The profiles of a command: the one asked about and the base, if any.
+pub(super) struct Input {
+    pub(super) new: Loaded,
+    pub(super) base: Option<Loaded>,
+}
+
+impl Input {
+    pub(super) fn load(path: &Path, selection: &Selection) -> Result<Self, Failure> {
+        Ok(Self { new: load(path)?, base: selection.base.as_deref().map(load).transpose()? })
+    }
+
+    /// Counts what was asked for.
+    pub(super) fn analyze<'p>(
+        &'p self,
+        selection: &Selection,
+    ) -> Result<(Analysis<'p>, Option<ComparedTo<'p>>), Failure> {
+        let profile = &self.new.profile;
+        let value_type = match &selection.value_type {
+            Some(name) => profile
+                .find_value_type(name)
+                .map_err(|error: ValueTypeError| Failure::Usage(format!("{}: {error}", self.new.origin)))?,
+            None => profile.meta().default_value_type,
+        };
+        let never = CancelFlag::new();
+        let cancelled = |_| Failure::Input("cancelled".to_owned());
+        let mut analysis = Analysis::new(profile, FileGroups::by_path(profile), value_type, &selection.filters, &never)
+            .map_err(cancelled)?;
+        let Some(base) = &self.base else { return Ok((analysis, None)) };
+        let groups = FileGroups::by_path(&base.profile);
+        let compared = analysis
+            .compare_to(&base.profile, groups, selection.normalize, &never)
+            .map_err(|error| Failure::Input(format!("{} and {}: {error}", self.new.origin, base.origin)))?;
+        Ok((analysis, Some(compared)))
+    }
+}

@@ -1,0 +1,101 @@
+//! The command line. One file per subcommand; this one has their arguments and exit codes.
+//!
+//! Machine output goes to stdout and nothing else does; a failure is one sentence on stderr.
+
+mod load;
+mod report;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use profiler_core::attribute::Filter;
+
+/// The cost of every line of code, on that line.
+#[derive(Parser, Debug)]
+#[command(name = "perflens", version, about, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Show what lines, functions and files cost
+    Report(report::Arguments),
+}
+
+/// What every command that reads a profile takes.
+#[derive(Args, Debug)]
+pub(crate) struct Selection {
+    /// Value type to count, as TYPE or TYPE/UNIT [default: the profile's own choice]
+    #[arg(long = "type", value_name = "TYPE[/UNIT]")]
+    value_type: Option<String>,
+
+    /// Compare with this profile: new − base for every row
+    #[arg(long, value_name = "PROFILE")]
+    base: Option<PathBuf>,
+
+    /// Bring the values to the base's sum before comparing
+    #[arg(long, requires = "base")]
+    normalize: bool,
+
+    /// Keep samples that match, as [frame.]FIELD OP VALUE: `fn~parse`, `label.route=/spin`
+    ///
+    /// FIELD is fn, sn, file, bin, addr, line, thread or label.KEY; OP is = != ~ !~ ^ !^ (equal,
+    /// contains, starts with, and their negations). With `frame.` it keeps single frames. Several
+    /// filters must all hold.
+    #[arg(long = "filter", value_name = "FILTER")]
+    filters: Vec<Filter>,
+
+    /// Match the profile's paths with the files of this folder; may be given several times
+    #[arg(long, value_name = "DIR")]
+    workspace: Vec<PathBuf>,
+}
+
+/// Why a command failed; displays as one sentence.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The input is at fault.
+    #[error("{0}")]
+    Input(String),
+    /// The arguments are.
+    #[error("{0}")]
+    Usage(String),
+    /// Nobody reads the output any more.
+    #[error("the output was closed")]
+    OutputClosed,
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            Self::OutputClosed
+        } else {
+            Self::Input(format!("writing the output failed: {error}"))
+        }
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        std::io::Error::from(error).into()
+    }
+}
+
+/// Runs the program with the arguments of this process.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Report(arguments) => report::run(&arguments),
+    };
+    match result {
+        // Whoever closed the pipe has seen enough; that is no failure.
+        Ok(()) | Err(Failure::OutputClosed) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let _ = writeln!(anstream::stderr(), "perflens: {failure}");
+            ExitCode::from(if matches!(failure, Failure::Usage(_)) { 2 } else { 1 })
+        }
+    }
+}
