@@ -1,1 +1,0 @@
-//! Units, scaling, and the text of every number that people see.
