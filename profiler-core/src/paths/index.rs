@@ -1,0 +1,315 @@
+//! The files of the workspace, so that a path of a profile can be looked up without walking
+//! the disk again.
+//!
+//! Guessing needs a list of files by name. It holds what the user would call their source:
+//! what is ignored, hidden, vendored or installed is left out, or a library's `utils.py`
+//! would compete with the user's. Such files are found all the same when a path *names* them,
+//! that is, when the end of the path is exactly where the file is below a root.
+//!
+//! A file is identified by its real place when that is inside a root, else by where the root
+//! shows it. Answers are spelled under the root as the user gave it, as editors know files by
+//! that name.
+//!
+//! This module and nothing else of path resolution touches the disk.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use ignore::WalkBuilder;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::ecosystem;
+use super::resolution::WorkspaceFile;
+use super::source_path::{Case, SourcePath};
+use super::workspace::{Note, WorkspaceOptions};
+use crate::cancel::CancelFlag;
+
+/// Installed packages; not to be guessed at even where nobody bothered to ignore them.
+const INSTALLED: &str = "node_modules";
+/// Files by which tools mark folders of build output and virtual environments.
+const FOLDER_MARKS: [&str; 2] = ["CACHEDIR.TAG", "pyvenv.cfg"];
+
+struct Root {
+    given: PathBuf,
+    real: PathBuf,
+    given_parts: Vec<String>,
+    real_parts: Vec<String>,
+    /// Names directly in the root, case folded, ignored ones too: most tails of a foreign
+    /// path start with none of them, which saves asking the disk.
+    top: FxHashSet<String>,
+}
+
+struct Entry {
+    root: u32,
+    relative: Box<str>,
+}
+
+pub(super) struct Index {
+    roots: Vec<Root>,
+    /// Roots by depth, the deepest first: in nested roots a file belongs to the innermost.
+    inner_first: Vec<usize>,
+    case: Case,
+    /// Sorted by root, then path.
+    files: Vec<Entry>,
+    by_name: FxHashMap<Box<str>, Vec<u32>>,
+    pub(super) complete: bool,
+}
+
+/// What the disk says about an absolute path.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum OnDisk {
+    Inside(WorkspaceFile),
+    Outside,
+    Missing,
+}
+
+impl Index {
+    pub(super) fn build(
+        roots: &[PathBuf],
+        options: &WorkspaceOptions,
+        stop: &CancelFlag,
+        notes: &mut Vec<Note>,
+    ) -> Self {
+        let roots: Vec<Root> = roots.iter().map(|root| Root::open(root, options.case, notes)).collect();
+        let mut inner_first: Vec<usize> = (0..roots.len()).collect();
+        inner_first.sort_by_key(|&i| (std::cmp::Reverse(roots[i].real_parts.len()), i));
+        let mut index = Self {
+            roots,
+            inner_first,
+            case: options.case,
+            files: Vec::new(),
+            by_name: FxHashMap::default(),
+            complete: true,
+        };
+        if let Err(note) = index.walk(options, stop) {
+            notes.push(note);
+            index.complete = false;
+        }
+        index.files.sort_by(|a, b| (a.root, &a.relative).cmp(&(b.root, &b.relative)));
+        for (i, entry) in (0u32..).zip(&index.files) {
+            let name = index.case.fold(file_name(&entry.relative));
+            match index.by_name.get_mut(&*name) {
+                Some(files) => files.push(i),
+                None => drop(index.by_name.insert(name.into(), vec![i])),
+            }
+        }
+        index
+    }
+
+    fn walk(&mut self, options: &WorkspaceOptions, stop: &CancelFlag) -> Result<(), Note> {
+        let mut seen = 0usize;
+        for (number, root) in self.roots.iter().enumerate() {
+            if self.roots[..number].iter().any(|earlier| earlier.real == root.real) {
+                continue;
+            }
+            let inner: Vec<PathBuf> = self.roots.iter().map(|other| other.real.clone()).collect();
+            // As git does: ignore files count up to the top of the repository, no further.
+            let in_repository = root.real.ancestors().any(|folder| folder.join(".git").exists());
+            let walk = WalkBuilder::new(&root.real)
+                .require_git(in_repository)
+                .parents(in_repository)
+                .git_global(false)
+                .sort_by_file_name(Ord::cmp)
+                .filter_entry(move |entry| {
+                    entry.depth() == 0
+                        || !entry.file_type().is_some_and(|kind| kind.is_dir())
+                        || !(entry.file_name() == INSTALLED
+                            || FOLDER_MARKS.iter().any(|mark| entry.path().join(mark).exists())
+                            || inner.iter().any(|other| other == entry.path()))
+                })
+                .build();
+            // A folder that can't be read holds nothing that could be shown.
+            for entry in walk.flatten() {
+                seen += 1;
+                if seen.is_multiple_of(1024) && stop.is_cancelled() {
+                    return Err(Note::Stopped { files: self.files.len() });
+                }
+                // Links are left out: what they lead to inside a root is there already.
+                if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+                    continue;
+                }
+                let Some(relative) = relative_text(entry.path(), &root.real) else { continue };
+                let parts: Vec<&str> = relative.split('/').collect();
+                if ecosystem::vendored(&parts).is_some() {
+                    continue;
+                }
+                if self.files.len() >= options.max_files {
+                    return Err(Note::TooManyFiles { limit: options.max_files });
+                }
+                self.files.push(Entry { root: u32::try_from(number).unwrap_or(u32::MAX), relative: relative.into() });
+            }
+        }
+        if stop.is_cancelled() { Err(Note::Stopped { files: self.files.len() }) } else { Ok(()) }
+    }
+
+    /// Rows of the files that have this name, in order.
+    pub(super) fn named(&self, name: &str) -> &[u32] {
+        self.by_name.get(&*self.case.fold(name)).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn file(&self, row: u32) -> WorkspaceFile {
+        let entry = &self.files[row as usize];
+        self.file_below(entry.root as usize, entry.relative.to_string())
+    }
+
+    /// The root of a file, and its path relative to it.
+    pub(super) fn place(&self, row: u32) -> (usize, &str) {
+        let entry = &self.files[row as usize];
+        (entry.root as usize, &entry.relative)
+    }
+
+    pub(super) fn case(&self) -> Case {
+        self.case
+    }
+
+    /// How many components at the end of a path agree with those of a file, the folders above
+    /// its root included: a checkout is often named alike everywhere.
+    pub(super) fn common_suffix(&self, root: usize, relative: &str, path: &SourcePath) -> usize {
+        let above = self.roots[root].given_parts.iter().rev().map(String::as_str);
+        let file = relative.rsplit('/').chain(above);
+        path.parts().iter().rev().zip(file).take_while(|(a, b)| self.case.equal(a, b)).count()
+    }
+
+    /// Components of a file's folder on this machine.
+    pub(super) fn folder_parts(&self, file: &WorkspaceFile) -> Vec<String> {
+        let mut parts = self.roots[file.root].given_parts.clone();
+        parts.extend(file.relative.split('/').map(str::to_owned));
+        parts.pop();
+        parts
+    }
+
+    /// How many components the path of a root has.
+    pub(super) fn root_depth(&self, root: usize) -> usize {
+        self.roots[root].given_parts.len()
+    }
+
+    /// The file at a path relative to a root, listed or not.
+    pub(super) fn at(&self, root: usize, parts: &[&str]) -> Option<WorkspaceFile> {
+        let relative = parts.join("/");
+        let same = |row: &&u32| {
+            let entry = &self.files[**row as usize];
+            entry.root as usize == root && self.case.equal(&entry.relative, &relative)
+        };
+        let rows: Vec<&u32> = self.named(parts.last()?).iter().filter(same).collect();
+        let exact = rows.iter().find(|row| *self.files[***row as usize].relative == *relative);
+        match (exact, &rows[..]) {
+            (Some(row), _) | (None, [row]) => Some(self.file(**row)),
+            _ => self.on_disk(root, parts),
+        }
+    }
+
+    fn on_disk(&self, root: usize, parts: &[&str]) -> Option<WorkspaceFile> {
+        // A component such as `C:` would replace what it is joined to.
+        let plain = |part: &&str| !matches!(*part, "" | "." | "..") && !part.contains([':', '\\']);
+        let first = self.case.fold(parts.first()?);
+        if !self.roots[root].top.contains(&*first) || !parts.iter().all(plain) {
+            return None;
+        }
+        let real = self.roots[root].real.join(parts.join("/"));
+        if !real.is_file() {
+            return None;
+        }
+        Some(self.identify(&real).unwrap_or_else(|| self.file_below(root, parts.join("/"))))
+    }
+
+    /// The file at a path relative to any of the roots; several when several roots have one.
+    pub(super) fn at_any(&self, parts: &[&str]) -> Vec<WorkspaceFile> {
+        let mut files: Vec<_> = (0..self.roots.len()).filter_map(|root| self.at(root, parts)).collect();
+        files.sort();
+        files.dedup();
+        files
+    }
+
+    /// The file at an absolute path, if the path leads below a root, as given or as it really is.
+    pub(super) fn below(&self, parts: &[&str]) -> Option<WorkspaceFile> {
+        self.inner_first.iter().find_map(|&number| {
+            let root = &self.roots[number];
+            [&root.given_parts, &root.real_parts].into_iter().find_map(|prefix| {
+                let tail = self.strip(parts, prefix)?;
+                self.at(number, tail)
+            })
+        })
+    }
+
+    fn strip<'p, 's>(&self, parts: &'p [&'s str], prefix: &[String]) -> Option<&'p [&'s str]> {
+        let matches = parts.len() > prefix.len() && prefix.iter().zip(parts).all(|(a, b)| self.case.equal(a, b));
+        matches.then(|| &parts[prefix.len()..])
+    }
+
+    /// What is at a path of this machine, links followed.
+    pub(super) fn look_up(&self, path: &Path) -> OnDisk {
+        match path.canonicalize() {
+            Ok(real) if real.is_file() => self.identify(&real).map_or(OnDisk::Outside, OnDisk::Inside),
+            _ => OnDisk::Missing,
+        }
+    }
+
+    /// The files that the longest tail of a path leads to from any root, and the tail's length;
+    /// at least two components. Finds what the list leaves out.
+    pub(super) fn at_tail(&self, path: &SourcePath) -> (usize, Vec<WorkspaceFile>) {
+        let parts = path.strs();
+        (2..=parts.len())
+            .rev()
+            .map(|length| (length, self.at_any(&parts[parts.len() - length..])))
+            .find(|(_, files)| !files.is_empty())
+            .unwrap_or_default()
+    }
+
+    /// The text of a file, at most `limit` bytes of it, if its real place is inside a root.
+    /// The flag says whether that is all of it.
+    pub(super) fn read(&self, file: &WorkspaceFile, limit: u64) -> Option<(String, bool)> {
+        let real = file.path.canonicalize().ok()?;
+        if !self.roots.iter().any(|root| real.starts_with(&root.real)) {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        std::fs::File::open(real).ok()?.take(limit + 1).read_to_end(&mut bytes).ok()?;
+        let whole = bytes.len() as u64 <= limit;
+        bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        Some((String::from_utf8_lossy(&bytes).into_owned(), whole))
+    }
+
+    fn identify(&self, path: &Path) -> Option<WorkspaceFile> {
+        let real = path.canonicalize().ok()?;
+        self.inner_first.iter().find_map(|&number| {
+            let relative = relative_text(&real, &self.roots[number].real)?;
+            Some(self.file_below(number, relative))
+        })
+    }
+
+    fn file_below(&self, root: usize, relative: String) -> WorkspaceFile {
+        WorkspaceFile { path: self.roots[root].given.join(&relative), relative, root }
+    }
+}
+
+impl Root {
+    fn open(given: &Path, case: Case, notes: &mut Vec<Note>) -> Self {
+        let real = given.canonicalize().and_then(|real| Ok((std::fs::read_dir(&real)?, real)));
+        let (top, real) = match real {
+            Ok((entries, real)) => {
+                let name = |entry: std::fs::DirEntry| case.fold(&entry.file_name().to_string_lossy()).into_owned();
+                (entries.flatten().map(name).collect(), real)
+            }
+            Err(error) => {
+                notes.push(Note::RootUnreadable { root: given.to_owned(), error: error.to_string() });
+                (FxHashSet::default(), given.to_owned())
+            }
+        };
+        let absolute = std::path::absolute(given);
+        let given_parts = SourcePath::of_folder(absolute.as_deref().unwrap_or(&real));
+        let real_parts = SourcePath::of_folder(&real);
+        Self { given: given.to_owned(), real, given_parts, real_parts, top }
+    }
+}
+
+fn file_name(relative: &str) -> &str {
+    relative.rsplit('/').next().unwrap_or(relative)
+}
+
+/// `None` when the path is not below the folder, or not text: profiles name files in text.
+fn relative_text(path: &Path, folder: &Path) -> Option<String> {
+    let relative = path.strip_prefix(folder).ok()?;
+    let parts: Option<Vec<&str>> = relative.components().map(|part| part.as_os_str().to_str()).collect();
+    let text = parts?.join("/");
+    (!text.is_empty()).then_some(text)
+}

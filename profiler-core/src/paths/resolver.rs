@@ -1,0 +1,303 @@
+//! The order of evidence.
+//!
+//! The surest kind of evidence that has anything to say decides; the functions in the file
+//! then confirm or veto, and a veto ends in a refusal, not in the next best file. Among
+//! candidates that fit equally well by their paths, one is taken only if the text of the
+//! files clearly separates it.
+//!
+//! So a further file in the workspace can turn an answer into "ambiguous", but into another
+//! file only by fitting the path better.
+
+use super::ecosystem::{self, Claim, Query};
+use super::evidence::{self, Examined, Functions};
+use super::index::OnDisk;
+use super::learned::{Led, Prefixes, Votes};
+use super::resolution::{How, NoMatchReason, PathQuery, Resolution, Score, WorkspaceFile};
+use super::rivals::Guessed;
+use super::source_path::SourcePath;
+use super::workspace::Workspace;
+
+/// Of more candidates than this, none is read, and no more are listed.
+const MAX_CANDIDATES: usize = 16;
+/// How much better, in hundredths, the text of one candidate must speak for it than that of
+/// the next: one of them confirms and the other one objects.
+const CLEAR_MARGIN: i8 = 10;
+
+const ECOSYSTEM: Score = Score(95);
+const LEARNED: Score = Score(90);
+const SUFFIX_MOST: u8 = 85;
+const NAME_ONLY: Score = Score(55);
+/// With the functions found, which counts once more in the end.
+const NAME_CONFIRMED: Score = Score(70);
+/// The path leads to a file on this machine that is not the workspace's.
+const EXISTS_OUTSIDE: i8 = -20;
+/// Files are missing from the list: a better candidate may be among them.
+const INCOMPLETE: i8 = -10;
+
+/// What is known of a path before its profile's other paths are looked at.
+enum Stage {
+    Settled(Resolution),
+    Open(Open),
+}
+
+/// A path that only its likeness to files can resolve.
+struct Open {
+    path: SourcePath,
+    /// How many components the candidates share with the path; 0 when there are none.
+    components: usize,
+    /// The files that share that many, one more than [`MAX_CANDIDATES`] at most.
+    candidates: Vec<Candidate>,
+    exists_outside: bool,
+}
+
+#[derive(Clone)]
+struct Candidate {
+    file: WorkspaceFile,
+    examined: Examined,
+}
+
+pub(super) fn resolve(workspace: &Workspace, queries: &[PathQuery<'_>]) -> Vec<Resolution> {
+    let stages: Vec<Stage> = queries.iter().map(|query| workspace.settle(query)).collect();
+    let prefixes = workspace.learn(queries, &stages);
+    let guesses = stages.into_iter().zip(queries).map(|(stage, query)| match stage {
+        Stage::Settled(resolution) => {
+            let absolute = SourcePath::parse(query.path).is_some_and(|path| path.is_absolute());
+            Guessed { resolution, absolute, confirmed: false, support: 0 }
+        }
+        Stage::Open(open) => workspace.guess(query, open, &prefixes),
+    });
+    Guessed::separate(guesses.collect())
+}
+
+impl Workspace {
+    /// Answers from the path alone, where it is certain.
+    fn settle(&self, query: &PathQuery<'_>) -> Stage {
+        let Some(path) = SourcePath::parse(query.path) else {
+            return Stage::Settled(no_match(NoMatchReason::NotAFile));
+        };
+        let mut exists_outside = false;
+        if path.is_absolute() {
+            if let Some(file) = self.index.below(&path.strs()) {
+                return Stage::Settled(self.certain(file, How::Exact));
+            }
+            match self.index.look_up(query.path.as_ref()) {
+                OnDisk::Inside(file) => return Stage::Settled(self.certain(file, How::Exact)),
+                OnDisk::Outside => exists_outside = true,
+                OnDisk::Missing => {}
+            }
+        }
+        if let Some((file, how)) = self.rules.apply(&path, &self.index) {
+            return Stage::Settled(self.certain(file, how));
+        }
+        let asked = Query { path: &path, asked: query };
+        match self.ecosystems.iter().find_map(|ecosystem| ecosystem.claim(&asked, &self.index)) {
+            Some(Claim::Inside { files, by }) => Stage::Settled(self.claimed(files, by, query)),
+            Some(Claim::Outside { kind, file }) => Stage::Settled(Resolution::Outside { kind, file }),
+            Some(Claim::Refused { reason, possible }) => Stage::Settled(Resolution::NoMatch { reason, possible }),
+            None => Stage::Open(self.liken(path, query, exists_outside)),
+        }
+    }
+
+    /// A file that is known to be the one: whether its lines still fit is for others to say.
+    fn certain(&self, file: WorkspaceFile, how: How) -> Resolution {
+        let generated = evidence::is_generated(&file, &self.index);
+        found(file, how, Score(100), generated)
+    }
+
+    fn claimed(&self, files: Vec<WorkspaceFile>, by: String, query: &PathQuery<'_>) -> Resolution {
+        match choose(self.examine(files, query)) {
+            Ok(candidate) => candidate.accept(How::Ecosystem { by }, ECOSYSTEM, &[]),
+            Err(refusal) => refusal,
+        }
+    }
+
+    /// Finds the files whose paths are most like this one.
+    fn liken(&self, path: SourcePath, query: &PathQuery<'_>, exists_outside: bool) -> Open {
+        let mut components = 0;
+        let mut files = Vec::new();
+        let mut offer = |count: usize, file: &dyn Fn() -> WorkspaceFile| {
+            if count > components {
+                components = count;
+                files.clear();
+            }
+            if count == components && count > 0 && files.len() <= MAX_CANDIDATES {
+                files.push(file());
+            }
+        };
+        for &row in self.index.named(path.name()) {
+            let (root, relative) = self.index.place(row);
+            offer(self.index.common_suffix(root, relative, &path), &|| self.index.file(row));
+        }
+        let (length, tails) = self.index.at_tail(&path);
+        for file in &tails {
+            offer(length.max(self.index.common_suffix(file.root, &file.relative, &path)), &|| file.clone());
+        }
+        let candidates = self.examine(files, query);
+        Open { path, components, candidates, exists_outside }
+    }
+
+    fn examine(&self, mut files: Vec<WorkspaceFile>, query: &PathQuery<'_>) -> Vec<Candidate> {
+        files.sort();
+        files.dedup();
+        let blind = files.len() > MAX_CANDIDATES;
+        let unknown = Examined { functions: Functions::Unknown, too_short: false, generated: false };
+        files
+            .into_iter()
+            .map(|file| {
+                let examined = if blind { unknown } else { evidence::examine(&file, query, &self.index) };
+                Candidate { file, examined }
+            })
+            .collect()
+    }
+
+    /// What the paths that need no guessing, or little of it, say about prefixes.
+    fn learn(&self, queries: &[PathQuery<'_>], stages: &[Stage]) -> Prefixes {
+        let mut votes = Votes::default();
+        for (query, stage) in queries.iter().zip(stages) {
+            match stage {
+                Stage::Settled(Resolution::File { file, how: How::Ecosystem { .. }, .. }) => {
+                    let Some(path) = SourcePath::parse(query.path) else { continue };
+                    let components = self.index.common_suffix(file.root, &file.relative, &path);
+                    votes.add(&path, query.weight, file, components, true, &self.index);
+                }
+                Stage::Open(Open { path, components: components @ 2.., candidates, exists_outside }) => {
+                    let Ok(candidate) = choose(candidates.clone()) else { continue };
+                    let Candidate { file, examined } = candidate;
+                    let doubtful = examined.objection().is_some() || (*exists_outside && !examined.confirms());
+                    if !doubtful {
+                        votes.add(path, query.weight, &file, *components, false, &self.index);
+                    }
+                }
+                Stage::Settled(_) | Stage::Open(_) => {}
+            }
+        }
+        votes.count()
+    }
+
+    /// Answers by likeness, or says why not.
+    fn guess(&self, query: &PathQuery<'_>, open: Open, prefixes: &Prefixes) -> Guessed {
+        let led = prefixes.apply(&open.path, &self.index);
+        let absolute = open.path.is_absolute();
+        let support = led.first().map_or(0, |led| led.support);
+        let mut doubts = Vec::new();
+        if open.exists_outside {
+            doubts.push((EXISTS_OUTSIDE, NoMatchReason::ExistsOutside));
+        }
+        if led.is_empty() && !self.index.complete {
+            doubts.push((INCOMPLETE, NoMatchReason::IndexIncomplete));
+        }
+        let choice = match open.components {
+            _ if !led.is_empty() => self.by_prefix(query, open, led),
+            0 if self.index.complete => Err(no_match(NoMatchReason::UnknownName)),
+            0 => Err(no_match(NoMatchReason::IndexIncomplete)),
+            1 => self.by_name(open),
+            _ => self.by_suffix(open),
+        };
+        let (resolution, confirmed) = match choice {
+            Ok(Choice { candidate, how, score }) => {
+                let confirmed = candidate.examined.confirms();
+                (candidate.accept(how, score, &doubts), confirmed)
+            }
+            Err(refusal) => (refusal, false),
+        };
+        Guessed { resolution, absolute, confirmed, support }
+    }
+
+    /// What a learned prefix leads to, unless another file fits the path better by its folders.
+    fn by_prefix(&self, query: &PathQuery<'_>, open: Open, led: Vec<Led>) -> Result<Choice, Resolution> {
+        let mut contenders: Vec<WorkspaceFile> = led.iter().map(|led| led.file.clone()).collect();
+        let fit = |file: &WorkspaceFile| self.index.common_suffix(file.root, &file.relative, &open.path);
+        if contenders.iter().all(|file| fit(file) < open.components) {
+            contenders.extend(open.candidates.into_iter().map(|candidate| candidate.file));
+        }
+        let candidate = choose(self.examine(contenders, query))?;
+        match led.into_iter().find(|led| led.file == candidate.file) {
+            Some(led) => Ok(Choice { candidate, how: led.how, score: LEARNED }),
+            None => Err(candidate.refuse(NoMatchReason::FunctionsElsewhere)),
+        }
+    }
+
+    fn by_suffix(&self, open: Open) -> Result<Choice, Resolution> {
+        let candidate = choose(open.candidates)?;
+        let tenths = u8::try_from(open.components).unwrap_or(u8::MAX).saturating_mul(10);
+        let score = Score(tenths.saturating_add(50).min(SUFFIX_MOST));
+        // Told from the root on, as all paths are.
+        let parts: Vec<&str> = candidate.file.relative.split('/').collect();
+        let suffix = parts[parts.len().saturating_sub(open.components)..].join("/");
+        Ok(Choice { candidate, how: How::Suffix { components: open.components, suffix }, score })
+    }
+
+    /// Only the name agrees: not enough by itself, however unique it is.
+    fn by_name(&self, open: Open) -> Result<Choice, Resolution> {
+        // Nothing of the path speaks against the file when there is nothing else in it.
+        let bare = open.path.parts().len() == 1;
+        if open.candidates.len() > 1 && !bare {
+            let possible = open.candidates.into_iter().map(|candidate| candidate.file).collect();
+            return Err(Resolution::NoMatch { reason: NoMatchReason::OnlyTheName, possible });
+        }
+        let candidate = choose(open.candidates)?;
+        let telling = matches!(candidate.examined.functions, Functions::There { distinctive } if distinctive || bare);
+        let score = if telling && self.index.complete { NAME_CONFIRMED } else { NAME_ONLY };
+        Ok(Choice { candidate, how: How::UniqueName, score })
+    }
+}
+
+struct Choice {
+    candidate: Candidate,
+    how: How,
+    score: Score,
+}
+
+impl Candidate {
+    /// The answer, after everything that speaks for and against it. The first of the doubts
+    /// becomes the reason of a refusal, unless the text of the file gives a better one.
+    fn accept(self, how: How, score: Score, doubts: &[(i8, NoMatchReason)]) -> Resolution {
+        let doubt: i8 = doubts.iter().map(|(by, _)| by).sum();
+        let score = score.adjusted(self.examined.adjustment() + doubt);
+        if score >= Score::SHOWN {
+            return found(self.file, how, score, self.examined.generated);
+        }
+        let reason = doubts.first().map_or(NoMatchReason::OnlyTheName, |(_, reason)| *reason);
+        let reason = self.examined.objection().unwrap_or(reason);
+        if score >= Score::POSSIBLE { self.refuse(reason) } else { no_match(reason) }
+    }
+
+    fn refuse(self, reason: NoMatchReason) -> Resolution {
+        Resolution::NoMatch { reason, possible: vec![self.file] }
+    }
+}
+
+/// The candidate that the texts clearly favour; the only one needs no favour. Without one, the
+/// refusal.
+fn choose(mut candidates: Vec<Candidate>) -> Result<Candidate, Resolution> {
+    candidates.sort_by(|a, b| b.examined.adjustment().cmp(&a.examined.adjustment()).then_with(|| a.file.cmp(&b.file)));
+    let clear = match &candidates[..] {
+        [first, second, ..] => first.examined.adjustment() - second.examined.adjustment() >= CLEAR_MARGIN,
+        [_] => true,
+        [] => return Err(no_match(NoMatchReason::UnknownName)),
+    };
+    if clear {
+        return Ok(candidates.swap_remove(0));
+    }
+    let objection = candidates[0].examined.objection();
+    let mut candidates: Vec<WorkspaceFile> = candidates.into_iter().map(|candidate| candidate.file).collect();
+    candidates.sort();
+    Err(match objection {
+        // It speaks against the best, so against all of them.
+        Some(reason) => Resolution::NoMatch { reason, possible: candidates },
+        None => Resolution::Ambiguous { candidates },
+    })
+}
+
+/// A file of the workspace, unless it is one that only happens to be stored there.
+fn found(file: WorkspaceFile, how: How, score: Score, generated: bool) -> Resolution {
+    let parts: Vec<&str> = file.relative.split('/').collect();
+    match ecosystem::vendored(&parts) {
+        Some(kind) => Resolution::Outside { kind, file: Some(file.path) },
+        None => Resolution::File { file, how, score, generated },
+    }
+}
+
+fn no_match(reason: NoMatchReason) -> Resolution {
+    Resolution::NoMatch { reason, possible: Vec::new() }
+}

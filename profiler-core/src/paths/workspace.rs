@@ -1,0 +1,130 @@
+//! The workspace as path resolution knows it: roots, the list of their files, what build
+//! systems say about them, and the user's rules.
+//!
+//! Opened once and then immutable; when files come or go, it is opened again.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::ecosystem::{self, Ecosystem};
+use super::index::{Index, OnDisk};
+use super::resolution::{PathQuery, Resolution, WorkspaceFile};
+use super::rules::{Rule, Rules};
+use super::source_path::{Case, SourcePath};
+use super::{clean, resolver};
+use crate::cancel::CancelFlag;
+
+/// How a workspace is read.
+#[derive(Clone, Debug)]
+pub struct WorkspaceOptions {
+    /// Whether file names that differ in case only are one file.
+    pub case: Case,
+    /// The most files to list. Beyond it the list is incomplete, and guesses are refused that
+    /// an unlisted file could prove wrong.
+    pub max_files: usize,
+    /// The user's rules. Their order does not matter: the longest prefix wins.
+    pub rules: Vec<Rule>,
+}
+
+impl Default for WorkspaceOptions {
+    fn default() -> Self {
+        Self { case: Case::default(), max_files: 200_000, rules: Vec::new() }
+    }
+}
+
+/// Something that went wrong while a workspace was read. The rest of it works.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A root is missing or closed to us.
+    RootUnreadable {
+        /// As it was given.
+        root: PathBuf,
+        /// What the system says.
+        error: String,
+    },
+    /// There are more files than were allowed to be listed.
+    TooManyFiles {
+        /// How many were allowed.
+        limit: usize,
+    },
+    /// The flag was tripped before all files were listed.
+    Stopped {
+        /// How many are listed.
+        files: usize,
+    },
+    /// A manifest can't be read; its package is unknown.
+    Manifest {
+        /// Path of the manifest, relative to its root.
+        relative: String,
+        /// What is wrong with it.
+        error: String,
+    },
+    /// A rule without a prefix would apply to every path. It is ignored.
+    EmptyRule,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RootUnreadable { root, error } => write!(f, "{}: {error}", root.display()),
+            Self::TooManyFiles { limit } => write!(f, "the workspace has more than {limit} files"),
+            Self::Stopped { files } => write!(f, "listing files took too long; {files} are known"),
+            Self::Manifest { relative, error } => write!(f, "{relative}: {error}"),
+            Self::EmptyRule => f.write_str("a path rule without a prefix is ignored"),
+        }
+    }
+}
+
+/// Everything that paths of profiles are resolved against.
+pub struct Workspace {
+    pub(super) index: Index,
+    pub(super) ecosystems: Vec<Box<dyn Ecosystem>>,
+    pub(super) rules: Rules,
+    notes: Vec<Note>,
+}
+
+impl Workspace {
+    /// Lists the files below the roots and reads the manifests among them.
+    ///
+    /// Never fails: what can't be read is told by [`notes`](Self::notes), and tripping the flag
+    /// ends the listing early, so that [`is_complete`](Self::is_complete) is false.
+    pub fn open(roots: &[PathBuf], options: &WorkspaceOptions, stop: &CancelFlag) -> Self {
+        let mut notes = Vec::new();
+        let index = Index::build(roots, options, stop, &mut notes);
+        let ecosystems = ecosystem::read_all(&index, &mut notes);
+        let rules = Rules::new(&options.rules, &mut notes);
+        Self { index, ecosystems, rules, notes }
+    }
+
+    /// Whether every file below the roots is known.
+    pub fn is_complete(&self) -> bool {
+        self.index.complete
+    }
+
+    /// What could not be read, in the order it was met.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// What each path is to the workspace, in the order of the queries.
+    ///
+    /// Pass all files of a profile at once: those that are certain teach prefixes for the rest.
+    /// The answer for a path does not depend on the order of the queries.
+    pub fn resolve(&self, queries: &[PathQuery<'_>]) -> Vec<Resolution> {
+        resolver::resolve(self, queries)
+    }
+
+    /// The workspace file at a path of this machine, such as an editor's document: the key
+    /// under which [`resolve`](Self::resolve) answers for it. Links lead to one key, so a file
+    /// and its linked twin show the same costs, each under the path that was asked for.
+    pub fn file_at(&self, path: &Path) -> Option<WorkspaceFile> {
+        match self.index.look_up(path) {
+            OnDisk::Inside(file) => Some(file),
+            OnDisk::Outside => {
+                let path = SourcePath::parse(&clean::clean(path.to_str()?))?;
+                self.index.below(&path.strs())
+            }
+            OnDisk::Missing => None,
+        }
+    }
+}
