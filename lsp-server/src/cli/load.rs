@@ -2,12 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use profiler_core::attribute::FileGroups;
 use profiler_core::attribute::analysis::{Analysis, ComparedTo};
 use profiler_core::cancel::CancelFlag;
 use profiler_core::decode::{Limits, decode};
+use profiler_core::paths::{Workspace, WorkspaceOptions};
 use profiler_core::profile::{Profile, ValueTypeError};
 
 use super::{Failure, Selection};
@@ -52,6 +54,36 @@ fn read(reader: impl Read + Send, name: &str) -> Result<Profile, Failure> {
     decode(reader, &Limits::default(), &CancelFlag::new()).map_err(|error| Failure::Input(format!("{name}: {error}")))
 }
 
+/// How long listing the files of a workspace may take. What is known by then counts.
+const LISTING_DEADLINE: Duration = Duration::from_secs(20);
+
+/// Opens the workspace of `--workspace`; `None` without one.
+fn open_workspace(roots: &[PathBuf]) -> Result<Option<Workspace>, Failure> {
+    if roots.is_empty() {
+        return Ok(None);
+    }
+    for root in roots {
+        if !root.is_dir() {
+            return Err(Failure::Input(format!("{}: there is no such folder", root.display())));
+        }
+    }
+    let stop = CancelFlag::new();
+    let timer = stop.clone();
+    // Nobody waits for the thread; it ends with the program.
+    std::thread::spawn(move || {
+        std::thread::sleep(LISTING_DEADLINE);
+        timer.cancel();
+    });
+    Ok(Some(Workspace::open(roots, &WorkspaceOptions::default(), &stop)))
+}
+
+fn groups(profile: &Profile, workspace: Option<&Workspace>, value_type: usize) -> FileGroups {
+    let never = CancelFlag::new();
+    workspace
+        .and_then(|workspace| FileGroups::in_workspace(profile, workspace, value_type, &never).ok())
+        .unwrap_or_else(|| FileGroups::by_path(profile))
+}
+
 /// The profiles of a command: the one asked about and the base, if any.
 pub(super) struct Input {
     pub(super) new: Loaded,
@@ -77,10 +109,13 @@ impl Input {
         };
         let never = CancelFlag::new();
         let cancelled = |_| Failure::Input("cancelled".to_owned());
-        let mut analysis = Analysis::new(profile, FileGroups::by_path(profile), value_type, &selection.filters, &never)
-            .map_err(cancelled)?;
+        let workspace = open_workspace(&selection.workspace)?;
+        let workspace = workspace.as_ref();
+        let own_groups = groups(profile, workspace, value_type);
+        let mut analysis =
+            Analysis::new(profile, own_groups, value_type, &selection.filters, &never).map_err(cancelled)?;
         let Some(base) = &self.base else { return Ok((analysis, None)) };
-        let groups = FileGroups::by_path(&base.profile);
+        let groups = groups(&base.profile, workspace, base.profile.meta().default_value_type);
         let compared = analysis
             .compare_to(&base.profile, groups, selection.normalize, &never)
             .map_err(|error| Failure::Input(format!("{} and {}: {error}", self.new.origin, base.origin)))?;

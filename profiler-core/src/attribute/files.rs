@@ -1,6 +1,8 @@
 //! Which paths of a profile are one file. Decided before anything is counted: a sample that
 //! passes two spellings of one file must count once.
 
+use std::path::PathBuf;
+
 use rustc_hash::FxHashMap;
 
 use crate::profile::{FileId, FileKind, Profile};
@@ -27,8 +29,11 @@ pub enum Place {
 pub struct Placement {
     /// What it is to the workspace.
     pub place: Place,
-    /// The workspace file, relative to its root with `/`; equal texts are one file.
+    /// The workspace file as it is shown: relative to its root, with `/`. Equal texts are one
+    /// file.
     pub workspace_file: Option<String>,
+    /// Where the file is on this machine, as far as that is inside a root.
+    pub path: Option<PathBuf>,
     /// How it was matched, or why not: a short phrase.
     pub evidence: String,
     /// The dependency or toolchain it belongs to, with its version.

@@ -20,6 +20,7 @@ mod files;
 mod filter;
 mod frames;
 mod pass;
+mod place;
 mod prune;
 
 pub use accounting::Accounting;

@@ -81,6 +81,7 @@ pub struct Workspace {
     pub(super) ecosystems: Vec<Box<dyn Ecosystem>>,
     pub(super) rules: Rules,
     notes: Vec<Note>,
+    roots: Vec<PathBuf>,
 }
 
 impl Workspace {
@@ -93,7 +94,7 @@ impl Workspace {
         let index = Index::build(roots, options, stop, &mut notes);
         let ecosystems = ecosystem::read_all(&index, &mut notes);
         let rules = Rules::new(&options.rules, &mut notes);
-        Self { index, ecosystems, rules, notes }
+        Self { index, ecosystems, rules, notes, roots: roots.to_vec() }
     }
 
     /// Whether every file below the roots is known.
@@ -112,6 +113,20 @@ impl Workspace {
     /// The answer for a path does not depend on the order of the queries.
     pub fn resolve(&self, queries: &[PathQuery<'_>]) -> Vec<Resolution> {
         resolver::resolve(self, queries)
+    }
+
+    /// The name a file is shown by: its path relative to its root. Where there are several
+    /// roots, their folders' names come first; where those are equal too, the whole path.
+    pub fn display_name(&self, file: &WorkspaceFile) -> String {
+        let name = |root: &PathBuf| root.file_name().map(|name| name.to_string_lossy().into_owned());
+        let own = self.roots.get(file.root).and_then(name);
+        match own {
+            _ if self.roots.len() == 1 => file.relative.clone(),
+            Some(own) if self.roots.iter().filter(|root| name(root).as_ref() == Some(&own)).count() == 1 => {
+                format!("{own}/{}", file.relative)
+            }
+            _ => file.path.display().to_string(),
+        }
     }
 
     /// The workspace file at a path of this machine, such as an editor's document: the key
