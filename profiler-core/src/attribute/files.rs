@@ -137,6 +137,17 @@ impl FileGroups {
         self.workspace_file(group).unwrap_or_else(|| self.path(profile, group))
     }
 
+    /// Per group, its place in the order of the names shown.
+    pub fn ranks(&self, profile: &Profile) -> Vec<u32> {
+        let mut order: Vec<GroupId> = (0u32..).map(GroupId).take(self.groups.len()).collect();
+        order.sort_by_key(|&group| self.display(profile, group));
+        let mut ranks = vec![0; order.len()];
+        for (rank, group) in (0u32..).zip(order) {
+            ranks[group.index()] = rank;
+        }
+        ranks
+    }
+
     /// The workspace file of a group.
     pub fn workspace_file(&self, group: GroupId) -> Option<&str> {
         self.get(group).placement.as_ref()?.workspace_file.as_deref()

@@ -9,29 +9,112 @@ use super::files::{FileGroups, GroupId, Place};
 use super::filter::{Field, Filter, FrameField, Scope};
 use super::prune::Pruning;
 use crate::demangle::demangle;
-use crate::profile::{FuncId, Line, LineDetail, LineNo, LocId, MapId, Profile};
+use crate::profile::{FileId, FuncId, Line, LineDetail, LineNo, LocId, MapId, Profile};
 
-/// Rows of costs a frame counts for. Row 0 of each table takes what has no row of its own.
+/// The rows of costs a frame counts for. Row 0 of each table takes what has no row of its own.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FrameRows {
     pub(super) line: u32,
-    pub(super) function: u32,
-    pub(super) file: u32,
-    /// The (line, function) pair; only where one line belongs to several functions.
-    pub(super) pair: u32,
+    /// The function's row; its file follows from it. The highest bit says that the line
+    /// belongs to several functions, so that the pair counts as well.
+    function: u32,
 }
 
-/// A location as the pass sees it.
+/// See [`FrameRows::function`]. There are fewer functions than this.
+const HAS_PAIR: u32 = 1 << 31;
+
+impl FrameRows {
+    #[inline]
+    pub(super) fn function(self) -> u32 {
+        self.function & !HAS_PAIR
+    }
+
+    #[inline]
+    pub(super) fn has_pair(self) -> bool {
+        self.function & HAS_PAIR != 0
+    }
+}
+
+/// A location as the pass sees it: 16 bytes, since the pass reads one per frame of the
+/// profile, in no order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LocationRows {
-    /// Its frames, as a range of [`Frames::rows`].
-    pub(super) start: u32,
-    pub(super) end: u32,
-    /// Index + 1 of its innermost frame in hand-written workspace code with a line; 0 = none.
-    pub(super) own: u32,
-    pub(super) leaf: LeafReason,
-    pub(super) reach: Bucket,
-    pub(super) standing: Standing,
+    /// Its only frame, or the innermost of several.
+    pub(super) first: FrameRows,
+    /// Its further frames: index + 1 into [`Frames::inlined`]; 0 = it has none.
+    pub(super) inlined: u32,
+    pub(super) facts: Facts,
+}
+
+/// The further frames of a location with inlined calls.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Inlined {
+    /// From the second innermost outwards.
+    pub(super) frames: Vec<FrameRows>,
+    /// Which frame of the location is the innermost own one, 0 the innermost of all.
+    pub(super) own: usize,
+}
+
+/// What is known about the frames of a location or of a whole stack, one bit per fact, so
+/// that the best of a stack is the lowest bit of all facts together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Facts(u32);
+
+impl Facts {
+    const STANDING: u32 = 4;
+    const LEAF: u32 = 13;
+    const OWN: u32 = 1 << 17;
+    const EMPTY: u32 = 1 << 18;
+
+    fn of(reason: LeafReason, standing: Standing) -> Self {
+        Self(1 << reason.bucket() as u32 | 1 << (Self::STANDING + standing as u32))
+    }
+
+    /// Facts about more frames.
+    #[inline]
+    pub(super) fn and(self, more: Self) -> Self {
+        Self(self.0 | more.0)
+    }
+
+    fn with_leaf(self, leaf: LeafReason) -> Self {
+        Self(self.0 | (leaf as u32) << Self::LEAF)
+    }
+
+    fn with_own(self) -> Self {
+        Self(self.0 | Self::OWN)
+    }
+
+    /// What its innermost frame is; only of a single location.
+    #[inline]
+    pub(super) fn leaf(self) -> LeafReason {
+        LeafReason::ALL[(self.0 >> Self::LEAF & 0xf) as usize]
+    }
+
+    /// Whether there is hand-written workspace code with a line.
+    #[inline]
+    pub(super) fn has_own(self) -> bool {
+        self.0 & Self::OWN != 0
+    }
+
+    /// Whether filters left no frame of the location.
+    #[inline]
+    pub(super) fn is_empty(self) -> bool {
+        self.0 & Self::EMPTY != 0
+    }
+
+    /// The best frame.
+    #[inline]
+    pub(super) fn reach(self) -> Bucket {
+        let best = (self.0 & 0xf).trailing_zeros();
+        Bucket::ALL.get(best as usize).copied().unwrap_or(Bucket::Unresolved)
+    }
+
+    /// The best frame, as the workspace sees it.
+    #[inline]
+    pub(super) fn standing(self) -> Standing {
+        let best = (self.0 >> Self::STANDING & 0x1ff).trailing_zeros();
+        Standing::ALL.get(best as usize).copied().unwrap_or(Standing::Unresolved)
+    }
 }
 
 /// A line that costs something, or might.
@@ -46,6 +129,8 @@ pub(super) struct LineKey {
 pub(super) struct FunctionKey {
     pub(super) name: Box<str>,
     pub(super) file: GroupId,
+    /// The row of `file` among the files; 0 when it is no source file.
+    pub(super) source_file: u32,
     pub(super) start_line: LineNo,
 }
 
@@ -61,12 +146,13 @@ pub(super) enum LineFunctions {
 
 pub(super) struct Frames {
     pub(super) locations: Vec<LocationRows>,
-    pub(super) rows: Vec<FrameRows>,
+    pub(super) inlined: Vec<Inlined>,
     /// Row 0 is unused, here and below.
     pub(super) lines: Vec<LineKey>,
     pub(super) line_functions: Vec<LineFunctions>,
     pub(super) functions: Vec<FunctionKey>,
-    pub(super) pair_count: usize,
+    /// (line row, function row) → pair row, for lines of several functions.
+    pub(super) pairs: FxHashMap<(u32, u32), u32>,
     /// Per location: which of the stack filters one of its frames matches.
     pub(super) filter_bits: Vec<u64>,
 }
@@ -87,59 +173,77 @@ impl Frames {
             .iter()
             .filter(|filter| filter.scope() == Scope::Samples && matches!(filter.field(), Field::Frame(_)))
             .collect();
-        let mut rows: Vec<FrameRows> = Vec::with_capacity(locations.all_lines().len());
         let mut location_rows = Vec::with_capacity(locations.len());
+        let mut all_inlined: Vec<Inlined> = Vec::new();
         let mut filter_bits = if stack_filters.is_empty() { Vec::new() } else { vec![0; locations.len()] };
         let nameless = [Line { function: FuncId::NONE, line: LineNo::UNKNOWN, column: 0 }];
         for location in std::iter::once(LocId::NONE).chain(locations.ids()) {
-            let start = rows.len();
-            let mut out = LocationRows {
-                start: to_u32(start),
-                end: 0,
-                own: 0,
-                leaf: LeafReason::FramesFiltered,
-                reach: Bucket::Unresolved,
-                standing: Standing::Unresolved,
-            };
             let lines = match locations.lines(location) {
                 [] => &nameless[..],
                 lines => &lines[pruning.map_or(0, |pruning| pruning.lines_to_skip(location))..],
             };
+            let mut first = None;
+            let mut inlined = Inlined::default();
+            let mut facts = Facts::default();
             for line in lines {
                 let subject = Subject { profile, names: &names, location, line: *line };
-                if !stack_filters.is_empty() {
-                    for (bit, filter) in stack_filters.iter().enumerate() {
-                        filter_bits[location.index()] |= u64::from(subject.matches(filter)) << bit;
-                    }
+                for (bit, filter) in stack_filters.iter().enumerate() {
+                    filter_bits[location.index()] |= u64::from(subject.matches(filter)) << bit;
                 }
                 if !frame_filters.iter().all(|filter| subject.matches(filter) != filter.is_negated()) {
                     continue;
                 }
                 let frame = Frame { function: line.function, line: line.line };
-                let (frame_rows, reason) = tables.rows_of(&frame, location);
+                let (rows, reason) = tables.rows_of(&frame, location);
                 let standing = tables.standing(&frame, reason);
-                if rows.len() == start {
-                    out.leaf = reason;
+                if standing == Standing::Shown && !facts.has_own() {
+                    inlined.own = first.map_or(0, |_| inlined.frames.len() + 1);
+                    facts = facts.with_own();
                 }
-                if out.own == 0 && standing == Standing::Shown {
-                    out.own = to_u32(rows.len() + 1);
+                facts = facts.and(Facts::of(reason, standing));
+                if first.is_none() {
+                    first = Some(rows);
+                    facts = facts.with_leaf(reason);
+                } else {
+                    inlined.frames.push(rows);
                 }
-                out.reach = out.reach.min(reason.bucket());
-                out.standing = out.standing.min(standing);
-                rows.push(frame_rows);
             }
-            out.end = to_u32(rows.len());
-            location_rows.push(out);
+            let index = if inlined.frames.is_empty() {
+                0
+            } else {
+                all_inlined.push(inlined);
+                to_u32(all_inlined.len())
+            };
+            location_rows.push(LocationRows {
+                first: first.unwrap_or_default(),
+                inlined: index,
+                facts: if first.is_some() { facts } else { Facts(Facts::EMPTY) },
+            });
         }
-        tables.pair_lines(&mut rows);
-        Self {
+        let mut frames = Self {
             locations: location_rows,
-            rows,
+            inlined: all_inlined,
             lines: tables.lines,
             line_functions: tables.line_functions,
             functions: tables.functions,
-            pair_count: tables.pairs.len() + 1,
+            pairs: tables.pairs,
             filter_bits,
+        };
+        frames.mark_pairs();
+        frames
+    }
+
+    /// Only when all frames are known is it clear which lines have several functions.
+    fn mark_pairs(&mut self) {
+        if self.pairs.is_empty() {
+            return;
+        }
+        let first = self.locations.iter_mut().map(|location| &mut location.first);
+        let inlined = self.inlined.iter_mut().flat_map(|inlined| &mut inlined.frames);
+        for rows in first.chain(inlined) {
+            if self.pairs.contains_key(&(rows.line, rows.function)) {
+                rows.function |= HAS_PAIR;
+            }
         }
     }
 }
@@ -217,7 +321,12 @@ impl<'a> Tables<'a> {
             profile,
             groups,
             function_rows: vec![None; profile.functions().len()],
-            functions: vec![FunctionKey { name: "".into(), file: GroupId::NONE, start_line: LineNo::UNKNOWN }],
+            functions: vec![FunctionKey {
+                name: "".into(),
+                file: GroupId::NONE,
+                source_file: 0,
+                start_line: LineNo::UNKNOWN,
+            }],
             function_by_key: FxHashMap::default(),
             lines: vec![LineKey { file: GroupId::NONE, line: LineNo::UNKNOWN }],
             line_by_key: FxHashMap::default(),
@@ -231,7 +340,8 @@ impl<'a> Tables<'a> {
         let function = self.function_row(frame.function);
         let group = self.groups.of(self.profile.function(frame.function).file);
         let is_source = self.groups.get(group).is_source;
-        let reason = if function == 0 && group == GroupId::NONE {
+        let is_nameless = self.functions[function as usize].name.is_empty();
+        let reason = if is_nameless && group == GroupId::NONE {
             if location.is_none() { LeafReason::UndefinedLocation } else { LeafReason::AddressOnly }
         } else if !is_source {
             if group == GroupId::NONE { LeafReason::NoFileName } else { LeafReason::PseudoFile }
@@ -240,14 +350,8 @@ impl<'a> Tables<'a> {
         } else {
             LeafReason::WithLine
         };
-        let mut rows = FrameRows { function, ..FrameRows::default() };
-        if is_source {
-            rows.file = group.0;
-        }
-        if reason == LeafReason::WithLine {
-            rows.line = self.line_row(group, frame.line, function);
-        }
-        (rows, reason)
+        let line = if reason == LeafReason::WithLine { self.line_row(group, frame.line, function) } else { 0 };
+        (FrameRows { line, function }, reason)
     }
 
     fn function_row(&mut self, function: FuncId) -> u32 {
@@ -258,14 +362,15 @@ impl<'a> Tables<'a> {
         let name = names.display(function);
         let own = self.profile.function(function);
         let file = self.groups.of(own.file);
-        let row = if name.is_empty() {
+        let row = if name.is_empty() && file == GroupId::NONE {
             0
         } else {
             let next = to_u32(self.functions.len());
             let name: Box<str> = name.into();
             let row = *self.function_by_key.entry((name.clone(), file)).or_insert(next);
             if row == next {
-                self.functions.push(FunctionKey { name, file, start_line: own.start_line });
+                let source_file = if self.groups.get(file).is_source { file.0 } else { 0 };
+                self.functions.push(FunctionKey { name, file, source_file, start_line: own.start_line });
             } else {
                 let start = &mut self.functions[row as usize].start_line;
                 if own.start_line.is_known() && (!start.is_known() || own.start_line < *start) {
@@ -284,9 +389,6 @@ impl<'a> Tables<'a> {
         if row == next {
             self.lines.push(LineKey { file, line });
             self.line_functions.push(LineFunctions::None);
-        }
-        if function == 0 {
-            return row;
         }
         match &mut self.line_functions[row as usize] {
             functions @ LineFunctions::None => *functions = LineFunctions::One(function),
@@ -311,18 +413,6 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// Only when all frames are known is it clear which lines have several functions.
-    fn pair_lines(&self, rows: &mut [FrameRows]) {
-        if self.pairs.is_empty() {
-            return;
-        }
-        for row in rows {
-            if let Some(&pair) = self.pairs.get(&(row.line, row.function)) {
-                row.pair = pair;
-            }
-        }
-    }
-
     fn standing(&self, frame: &Frame, reason: LeafReason) -> Standing {
         match reason.bucket() {
             Bucket::NoLine => Standing::NoLine,
@@ -343,23 +433,53 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// Names the package or binary a frame belongs to, for value that is in no workspace line.
-pub(super) fn owner(profile: &Profile, groups: &FileGroups, location: Option<LocId>) -> String {
-    let Some(location) = location else { return "no stack".to_owned() };
-    let locations = profile.locations();
-    let file = locations.lines(location).first().map(|line| profile.function(line.function).file);
-    let placement = file.and_then(|file| groups.get(groups.of(file)).placement.as_ref());
-    if let Some(package) = placement.and_then(|placement| placement.package.as_ref()) {
-        return package.clone();
+/// The packages and binaries of leaves, for value that is in no workspace line.
+pub(super) struct Owners {
+    /// Per location; index into `names`.
+    pub(super) of_location: Vec<u32>,
+    /// The last is the owner of samples without a stack.
+    pub(super) names: Vec<String>,
+}
+
+impl Owners {
+    pub(super) fn new(profile: &Profile, groups: &FileGroups) -> Self {
+        let locations = profile.locations();
+        let mut by_key: FxHashMap<(Option<&str>, MapId, FileId), u32> = FxHashMap::default();
+        let mut by_name: FxHashMap<String, u32> = FxHashMap::default();
+        let mut names = Vec::new();
+        let mut intern = |name: String| {
+            *by_name.entry(name).or_insert_with_key(|name| {
+                names.push(name.clone());
+                to_u32(names.len() - 1)
+            })
+        };
+        let of_location = std::iter::once(LocId::NONE)
+            .chain(locations.ids())
+            .map(|location| {
+                let file =
+                    locations.lines(location).first().map_or(FileId::NONE, |line| profile.function(line.function).file);
+                let placement = groups.get(groups.of(file)).placement.as_ref();
+                let package = placement.and_then(|placement| placement.package.as_deref());
+                let mapping = locations.mapping(location);
+                // Where a package or binary is known the file doesn't matter.
+                let is_known = package.is_some() || !profile.mapping(mapping).file.is_none();
+                let key = (package, mapping, if is_known { FileId::NONE } else { file });
+                *by_key
+                    .entry(key)
+                    .or_insert_with(|| intern(package.map_or_else(|| binary(profile, mapping, file), str::to_owned)))
+            })
+            .collect();
+        intern("no stack".to_owned());
+        Self { of_location, names }
     }
-    let mapping: MapId = locations.mapping(location);
+}
+
+fn binary(profile: &Profile, mapping: MapId, file: FileId) -> String {
     let path = profile.text(profile.mapping(mapping).file);
     match path.rsplit(['/', '\\']).next() {
         Some(name) if name.starts_with("[kernel") || name.starts_with("[guest.kernel") => "kernel".to_owned(),
         Some(name) if !name.is_empty() => name.to_owned(),
-        _ => match file.map(|file| profile.path(file)) {
-            Some(path) if !path.is_empty() => path.to_owned(),
-            _ => "unknown".to_owned(),
-        },
+        _ if file.is_none() => "unknown".to_owned(),
+        _ => profile.path(file).to_owned(),
     }
 }

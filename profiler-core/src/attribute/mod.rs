@@ -30,10 +30,9 @@ pub use filter::{Field, Filter, FilterError, FrameField, Scope};
 use crate::cancel::{CancelFlag, Cancelled};
 use crate::profile::{LineNo, Profile};
 use accounting::Weight;
-use frames::{Frames, LineFunctions};
+use frames::{Frames, LineFunctions, Owners};
 use pass::{Job, Selection};
 use prune::Pruning;
-use rustc_hash::FxHashMap;
 
 /// What a line, function or file costs, in the unit of the selected value type. May be
 /// negative where the profile has negative values.
@@ -167,23 +166,29 @@ pub fn attribute(
     });
     let frames = Frames::new(profile, groups, query.filters, pruning.as_ref());
     let selection = Selection::of(query.filters);
+    let owners = Owners::new(profile, groups);
     let job = Job {
         profile,
         frames: &frames,
+        owners: &owners,
+        groups,
         pruning: pruning.as_ref(),
         value_type: query.value_type,
         sample_counts: profile.sample_count_type(),
         scale: query.scale,
         selection: &selection,
-        file_count: groups.all().len(),
     };
     let sums = pass::run(&job, cancel)?;
 
-    let mut function_index = vec![usize::MAX; frames.functions.len()];
+    // Functions without a name have no row.
+    let mut function_index = vec![None; frames.functions.len()];
     let mut functions = Vec::new();
     for (row, cost) in sums.functions.touched() {
         let key = &frames.functions[row];
-        function_index[row] = functions.len();
+        if key.name.is_empty() {
+            continue;
+        }
+        function_index[row] = Some(functions.len());
         functions.push(FunctionRow { name: key.name.to_string(), file: key.file, start_line: key.start_line, cost });
     }
     let lines = sums
@@ -193,12 +198,13 @@ pub fn attribute(
             let key = frames.lines[row];
             let functions = match &frames.line_functions[row] {
                 LineFunctions::None => Vec::new(),
-                LineFunctions::One(function) => vec![function_index[*function as usize]],
+                LineFunctions::One(function) => function_index[*function as usize].into_iter().collect(),
                 LineFunctions::Several(pairs) => {
                     let mut touched: Vec<_> = pairs
                         .iter()
-                        .map(|&(function, pair)| (sums.pairs[pair as usize], function_index[function as usize]))
+                        .map(|&(function, pair)| (sums.pairs[pair as usize], function))
                         .filter(|(cell, _)| cell.stamp != 0)
+                        .filter_map(|(cell, function)| Some((cell, function_index[function as usize]?)))
                         .collect();
                     touched.sort_by(|(a, a_function), (b, b_function)| {
                         (b.cumulative.unsigned_abs().cmp(&a.cumulative.unsigned_abs()))
@@ -220,7 +226,7 @@ pub fn attribute(
         reach: sums.reach,
         workspace: groups.has_workspace().then_some(sums.standing),
         filtered: sums.filtered,
-        unplaced: unplaced(profile, groups, &sums.unplaced),
+        unplaced: unplaced(owners, &sums.unplaced),
     };
     Ok(Costs {
         total: sums.total,
@@ -252,16 +258,9 @@ impl<'a> Selection<'a> {
     }
 }
 
-fn unplaced(
-    profile: &Profile,
-    groups: &FileGroups,
-    by_leaf: &FxHashMap<Option<crate::profile::LocId>, Weight>,
-) -> Vec<(String, Weight)> {
-    let mut by_owner: FxHashMap<String, Weight> = FxHashMap::default();
-    for (&location, &weight) in by_leaf {
-        *by_owner.entry(frames::owner(profile, groups, location)).or_default() += weight;
-    }
-    let mut rows: Vec<_> = by_owner.into_iter().collect();
+fn unplaced(owners: Owners, weights: &[Weight]) -> Vec<(String, Weight)> {
+    let mut rows: Vec<_> =
+        owners.names.into_iter().zip(weights.iter().copied()).filter(|(_, weight)| weight.records > 0).collect();
     rows.sort_by(|a, b| b.1.value.cmp(&a.1.value).then_with(|| a.0.cmp(&b.0)));
     rows
 }
@@ -275,20 +274,17 @@ impl Costs {
             let first = if by_direct { cost.direct } else { cost.cumulative };
             std::cmp::Reverse(first.unsigned_abs())
         };
-        let name = |file: GroupId| groups.display(profile, file);
-        self.lines.sort_by(|a, b| {
-            (key(&a.cost).cmp(&key(&b.cost)))
-                .then_with(|| name(a.file).cmp(name(b.file)))
-                .then_with(|| a.line.cmp(&b.line))
-        });
-        self.files.sort_by(|a, b| key(&a.cost).cmp(&key(&b.cost)).then_with(|| name(a.file).cmp(name(b.file))));
+        let rank = groups.ranks(profile);
+        let rank = |file: GroupId| rank[file.index()];
+        self.lines.sort_by_key(|row| (key(&row.cost), rank(row.file), row.line));
+        self.files.sort_by_key(|row| (key(&row.cost), rank(row.file)));
         // Lines refer to functions by position.
         let mut order: Vec<usize> = (0..self.functions.len()).collect();
         order.sort_by(|&a, &b| {
             let (a, b) = (&self.functions[a], &self.functions[b]);
             (key(&a.cost).cmp(&key(&b.cost)))
                 .then_with(|| a.name.cmp(&b.name))
-                .then_with(|| name(a.file).cmp(name(b.file)))
+                .then_with(|| rank(a.file).cmp(&rank(b.file)))
         });
         let mut position = vec![0; order.len()];
         for (new, &old) in order.iter().enumerate() {

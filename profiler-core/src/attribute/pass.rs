@@ -5,10 +5,9 @@
 //! there, so that a sample counts once however often it passes. Samples are dealt out to
 //! threads in runs; sums are integers, so the result does not depend on how.
 
-use rustc_hash::FxHashMap;
-
-use super::accounting::{Bucket, LeafReason, Standing, Weight};
-use super::frames::Frames;
+use super::accounting::{LeafReason, Weight};
+use super::files::FileGroups;
+use super::frames::{Facts, FrameRows, Frames, Owners};
 use super::prune::Pruning;
 use super::{Cost, Ratio};
 use crate::cancel::{CancelFlag, Cancelled};
@@ -23,12 +22,13 @@ const CHECK_EVERY: usize = 4096;
 pub(super) struct Job<'a> {
     pub(super) profile: &'a Profile,
     pub(super) frames: &'a Frames,
+    pub(super) owners: &'a Owners,
+    pub(super) groups: &'a FileGroups,
     pub(super) pruning: Option<&'a Pruning>,
     pub(super) value_type: usize,
     pub(super) sample_counts: Option<usize>,
     pub(super) scale: Option<Ratio>,
     pub(super) selection: &'a Selection<'a>,
-    pub(super) file_count: usize,
 }
 
 /// Decides whether a sample is kept.
@@ -54,8 +54,8 @@ pub(super) struct Sums {
     pub(super) leaf: [Weight; 9],
     pub(super) reach: [Weight; 4],
     pub(super) standing: [Weight; 9],
-    /// Unplaced value by the location of its leaf.
-    pub(super) unplaced: FxHashMap<Option<LocId>, Weight>,
+    /// Unplaced value by owner of its leaf.
+    pub(super) unplaced: Vec<Weight>,
 }
 
 /// What a row costs in cumulative, and the last sample that counted there (1-based).
@@ -66,12 +66,15 @@ pub(super) struct Cell {
 }
 
 impl Cell {
+    /// Counts a sample once; whether this was the first time.
     #[inline]
-    fn add(&mut self, value: i64, stamp: u32) {
-        if self.stamp != stamp {
+    fn add(&mut self, value: i64, stamp: u32) -> bool {
+        let is_new = self.stamp != stamp;
+        if is_new {
             self.stamp = stamp;
             self.cumulative += value;
         }
+        is_new
     }
 }
 
@@ -151,8 +154,7 @@ impl Job<'_> {
         let samples = self.profile.samples();
         let values = samples.values(self.value_type);
         let counts = self.sample_counts.map(|column| samples.values(column));
-        let frames = self.frames;
-        let mut sums = Sums::new(frames, self.file_count);
+        let mut sums = Sums::new(self);
         for sample in range {
             if sample % CHECK_EVERY == 0 {
                 cancel.check()?;
@@ -172,13 +174,97 @@ impl Job<'_> {
                 sums.filtered += Weight { value: value.abs(), records: 1 };
                 continue;
             }
-            // Sample numbers fit: there are fewer than 2³² samples.
             #[expect(clippy::cast_possible_truncation, reason = "there are fewer than 2^32 samples")]
             let stamp = sample as u32 + 1;
-            sums.add(frames, stack, value, stamp);
+            self.count(&mut sums, stack, value, stamp);
             sums.samples += counts.map_or(0, |counts| counts[sample].abs());
         }
         Ok(sums)
+    }
+
+    #[inline]
+    fn count(&self, sums: &mut Sums, stack: &[LocId], value: i64, stamp: u32) {
+        let mut leaf = None;
+        let mut own = None;
+        let mut facts = Facts::default();
+        for &location in stack {
+            let at = &self.frames.locations[location.index()];
+            if at.facts.is_empty() {
+                continue;
+            }
+            if leaf.is_none() {
+                leaf = Some((location, at));
+            }
+            if own.is_none() && at.facts.has_own() {
+                own = Some(at);
+            }
+            facts = facts.and(at.facts);
+            self.count_frame(sums, at.first, value, stamp);
+            if at.inlined != 0 {
+                for &rows in &self.frames.inlined[at.inlined as usize - 1].frames {
+                    self.count_frame(sums, rows, value, stamp);
+                }
+            }
+        }
+        let weight = Weight { value: value.abs(), records: 1 };
+        sums.total += weight.value;
+        sums.net += value;
+        sums.records += 1;
+        let reason = match leaf {
+            Some((_, at)) => at.facts.leaf(),
+            None if stack.is_empty() => LeafReason::EmptyStack,
+            None => LeafReason::FramesFiltered,
+        };
+        sums.leaf[reason as usize] += weight;
+        sums.reach[facts.reach() as usize] += weight;
+        sums.standing[facts.standing() as usize] += weight;
+        if let Some((_, at)) = leaf {
+            self.add_once(sums, at.first, value, |column| &mut column.flat);
+        }
+        if let Some(at) = own {
+            let rows = match at.inlined {
+                0 => at.first,
+                inlined => {
+                    let inlined = &self.frames.inlined[inlined as usize - 1];
+                    inlined.own.checked_sub(1).map_or(at.first, |own| inlined.frames[own])
+                }
+            };
+            self.add_once(sums, rows, value, |column| &mut column.direct);
+        } else {
+            let owner = leaf.map_or(self.owners.names.len() - 1, |(location, _)| {
+                self.owners.of_location[location.index()] as usize
+            });
+            sums.unplaced[owner] += weight;
+        }
+    }
+
+    /// Cumulative: for everything the frame belongs to that has not seen this sample yet.
+    #[inline]
+    fn count_frame(&self, sums: &mut Sums, rows: FrameRows, value: i64, stamp: u32) {
+        sums.lines.cells[rows.line as usize].add(value, stamp);
+        let function = rows.function();
+        if sums.functions.cells[function as usize].add(value, stamp) {
+            sums.files.cells[self.file_row(function)].add(value, stamp);
+        }
+        if rows.has_pair()
+            && let Some(&pair) = self.frames.pairs.get(&(rows.line, function))
+        {
+            sums.pairs[pair as usize].add(value, stamp);
+        }
+    }
+
+    /// Flat or direct: for the one frame that the sample counts for.
+    #[inline]
+    fn add_once(&self, sums: &mut Sums, rows: FrameRows, value: i64, pick: fn(&mut Column) -> &mut Vec<i64>) {
+        pick(&mut sums.lines)[rows.line as usize] += value;
+        pick(&mut sums.functions)[rows.function() as usize] += value;
+        pick(&mut sums.files)[self.file_row(rows.function())] += value;
+    }
+
+    /// The row of a function's file; 0 when that is no source file.
+    #[inline]
+    fn file_row(&self, function: u32) -> usize {
+        self.frames.functions[function as usize].source_file as usize
     }
 
     fn keeps(&self, sample: usize, stack: &[LocId]) -> bool {
@@ -204,12 +290,12 @@ impl Job<'_> {
 }
 
 impl Sums {
-    fn new(frames: &Frames, file_count: usize) -> Self {
+    fn new(job: &Job<'_>) -> Self {
         Self {
-            lines: Column::new(frames.lines.len()),
-            functions: Column::new(frames.functions.len()),
-            files: Column::new(file_count),
-            pairs: vec![Cell::default(); frames.pair_count],
+            lines: Column::new(job.frames.lines.len()),
+            functions: Column::new(job.frames.functions.len()),
+            files: Column::new(job.groups.all().len()),
+            pairs: vec![Cell::default(); job.frames.pairs.len() + 1],
             total: 0,
             net: 0,
             records: 0,
@@ -218,56 +304,7 @@ impl Sums {
             leaf: Default::default(),
             reach: Default::default(),
             standing: Default::default(),
-            unplaced: FxHashMap::default(),
-        }
-    }
-
-    #[inline]
-    fn add(&mut self, frames: &Frames, stack: &[LocId], value: i64, stamp: u32) {
-        let weight = Weight { value: value.abs(), records: 1 };
-        self.total += weight.value;
-        self.net += value;
-        self.records += 1;
-        let mut leaf = if stack.is_empty() { LeafReason::EmptyStack } else { LeafReason::FramesFiltered };
-        let mut leaf_location = None;
-        let mut own = 0;
-        let mut reach = Bucket::Unresolved;
-        let mut standing = Standing::Unresolved;
-        for &location in stack {
-            let at = &frames.locations[location.index()];
-            let rows = &frames.rows[at.start as usize..at.end as usize];
-            if leaf_location.is_none()
-                && let Some(first) = rows.first()
-            {
-                leaf_location = Some(location);
-                leaf = at.leaf;
-                self.lines.flat[first.line as usize] += value;
-                self.functions.flat[first.function as usize] += value;
-                self.files.flat[first.file as usize] += value;
-            }
-            if own == 0 {
-                own = at.own;
-            }
-            reach = reach.min(at.reach);
-            standing = standing.min(at.standing);
-            for row in rows {
-                self.lines.cells[row.line as usize].add(value, stamp);
-                self.functions.cells[row.function as usize].add(value, stamp);
-                self.files.cells[row.file as usize].add(value, stamp);
-                self.pairs[row.pair as usize].add(value, stamp);
-            }
-        }
-        if own != 0 {
-            let row = &frames.rows[own as usize - 1];
-            self.lines.direct[row.line as usize] += value;
-            self.functions.direct[row.function as usize] += value;
-            self.files.direct[row.file as usize] += value;
-        }
-        self.leaf[leaf as usize] += weight;
-        self.reach[reach as usize] += weight;
-        self.standing[standing as usize] += weight;
-        if standing != Standing::Shown {
-            *self.unplaced.entry(leaf_location).or_default() += weight;
+            unplaced: vec![Weight::default(); job.owners.names.len()],
         }
     }
 
@@ -285,13 +322,11 @@ impl Sums {
             (&mut self.leaf[..], &other.leaf[..]),
             (&mut self.reach[..], &other.reach[..]),
             (&mut self.standing[..], &other.standing[..]),
+            (&mut self.unplaced[..], &other.unplaced[..]),
         ] {
             for (mine, &theirs) in mine.iter_mut().zip(theirs) {
                 *mine += theirs;
             }
-        }
-        for (&location, &weight) in &other.unplaced {
-            *self.unplaced.entry(location).or_default() += weight;
         }
     }
 }
