@@ -7,7 +7,7 @@
 
 use super::accounting::{LeafReason, Weight};
 use super::files::FileGroups;
-use super::frames::{Facts, FrameRows, Frames, Owners};
+use super::frames::{Facts, FrameRows, Frames, LocationRows, Owners};
 use super::prune::Pruning;
 use super::{Cost, Ratio};
 use crate::cancel::{CancelFlag, Cancelled};
@@ -155,6 +155,7 @@ impl Job<'_> {
         let values = samples.values(self.value_type);
         let counts = self.sample_counts.map(|column| samples.values(column));
         let mut sums = Sums::new(self);
+        let mut rows = Vec::new();
         for sample in range {
             if sample % CHECK_EVERY == 0 {
                 cancel.check()?;
@@ -176,19 +177,22 @@ impl Job<'_> {
             }
             #[expect(clippy::cast_possible_truncation, reason = "there are fewer than 2^32 samples")]
             let stamp = sample as u32 + 1;
-            self.count(&mut sums, stack, value, stamp);
+            // First fetch, then decide: the fetches don't wait for each other, while a branch on
+            // something that is still on its way from memory would stop them all.
+            rows.clear();
+            rows.extend(stack.iter().map(|location| self.frames.locations[location.index()]));
+            self.count(&mut sums, stack, &rows, value, stamp);
             sums.samples += counts.map_or(0, |counts| counts[sample].abs());
         }
         Ok(sums)
     }
 
     #[inline]
-    fn count(&self, sums: &mut Sums, stack: &[LocId], value: i64, stamp: u32) {
+    fn count(&self, sums: &mut Sums, stack: &[LocId], rows: &[LocationRows], value: i64, stamp: u32) {
         let mut leaf = None;
         let mut own = None;
         let mut facts = Facts::default();
-        for &location in stack {
-            let at = &self.frames.locations[location.index()];
+        for (&location, at) in stack.iter().zip(rows) {
             if at.facts.is_empty() {
                 continue;
             }
@@ -239,7 +243,7 @@ impl Job<'_> {
     }
 
     /// Cumulative: for everything the frame belongs to that has not seen this sample yet.
-    #[inline]
+    #[inline(always)]
     fn count_frame(&self, sums: &mut Sums, rows: FrameRows, value: i64, stamp: u32) {
         sums.lines.cells[rows.line as usize].add(value, stamp);
         let function = rows.function();
