@@ -1,1 +1,3 @@
-//! Helpers of the black-box tests.
+//! Helpers of the black-box tests and benchmarks.
+
+pub mod large_profile;
