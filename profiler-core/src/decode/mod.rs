@@ -16,6 +16,7 @@
 mod container;
 mod error;
 mod input;
+mod legacy;
 mod pprof;
 
 use std::io::Read;
@@ -76,7 +77,8 @@ pub struct Context<'a> {
 }
 
 /// Every format, in the order of preference when two are equally sure.
-pub const FORMATS: &[Format] = &[pprof::FORMAT];
+pub const FORMATS: &[Format] =
+    &[pprof::FORMAT, legacy::CPU, legacy::HEAP, legacy::CONTENTION, legacy::THREADS, legacy::GO_COUNT];
 
 /// Reads a profile of any format, compressed or not.
 ///
