@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! 1: 4096 [1: 4096] @ 0x47cd7a 0x4ebc05 0x4846e1
-//! #	0x4ebc04	main.write+0xa4	/home/dev/src/demo/main.go:114
+//! #  0x4ebc04  main.write+0xa4  /home/dev/src/demo/main.go:114
 //! ```
 //!
-//! The address of a comment is that of its frame less one, like our own. The writer leaves
+//! Fields are separated by tabs. The address of a comment is that of its frame less one, like our own. The writer leaves
 //! out functions of the runtime at the leaf and `runtime.goexit` at the root, so a nameless
 //! frame there is known to be one of those.
 

@@ -5,7 +5,7 @@
 //! goroutine profile: total 8
 //! 7 @ 0x47e52a 0x41520e 0x414d32 0x4ec679 0x4846e1
 //! # labels: {"route":"/"}
-//! #	0x4ec678	main.waiter+0x18	/home/dev/src/demo/main.go:109
+//! #  0x4ec678  main.waiter+0x18  /home/dev/src/demo/main.go:109
 //! ```
 
 use super::super::{Context, DecodeError};

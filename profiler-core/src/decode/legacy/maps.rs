@@ -14,6 +14,9 @@ use super::lines::{Lines, is_blank_or_comment};
 const MAX_VARIABLES: usize = 64;
 const MAX_LINE: usize = 16 << 10;
 
+/// Where programs that are not relocated are linked to start.
+const LINKED_START: u64 = 0x40_0000;
+
 const HEADERS: [&str; 2] = ["--- Memory map: ---", "MAPPED_LIBRARIES:"];
 
 /// Whether a line says that the memory map follows.
@@ -127,9 +130,7 @@ impl Maps {
         if huge_page && self.regions.len() > 1 && self.regions[0].limit == self.regions[1].start {
             self.regions.remove(0);
         }
-        // A program that moved its code to huge pages is mapped in odd pieces, but it was
-        // linked to start here.
-        const LINKED_START: u64 = 0x40_0000;
+        // Code moved to huge pages leaves odd pieces of the program's first mapping.
         if let Some(main) = self.regions.first_mut()
             && main.start.wrapping_sub(main.offset) == LINKED_START
         {
@@ -242,10 +243,13 @@ fn join_adjacent(regions: Vec<Region>) -> Vec<Region> {
 
 /// Whether a region is of the program itself, as far as its name says.
 fn is_program(region: &Region) -> bool {
-    let is_library = region.file.ends_with(".so")
-        || region.file.match_indices(".so").any(|(at, _)| {
-            let mut after = region.file[at + 3..].chars();
-            matches!(after.next(), Some('.' | '_')) && after.next().is_some_and(|c| c.is_ascii_digit())
-        });
+    let is_library = region.file.match_indices(".so").any(|(at, _)| {
+        let mut after = region.file[at + ".so".len()..].chars();
+        match after.next() {
+            None => true,
+            Some('.' | '_') => after.next().is_some_and(|c| c.is_ascii_digit()),
+            Some(_) => false,
+        }
+    });
     !region.file.is_empty() && !region.file.starts_with('[') && !is_library
 }

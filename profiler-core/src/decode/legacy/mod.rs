@@ -97,10 +97,7 @@ impl Text {
 
     /// What the user should know about the end of the file.
     fn note(&self) -> Option<String> {
-        if let Some(cut) = &self.cut {
-            return Some(format!("the file is incomplete: {cut}; what came before was kept"));
-        }
-        let ends_in_line = !self.content.is_empty() && !self.content.ends_with('\n');
-        ends_in_line.then(|| "the file ends inside a line; its last sample or binary may be incomplete".to_owned())
+        let cut = self.cut.as_ref()?;
+        Some(format!("the file is incomplete: {cut}; what came before was kept"))
     }
 }

@@ -28,6 +28,7 @@ pub(super) fn read<const N: usize>(
     let mut samples = Samples::default();
     let mut comments = Comments::default();
     let mut refused = Refused::default();
+    let mut ends_in_row = false;
     let mut stack = Vec::new();
     let maps = loop {
         let Some(line) = lines.next() else { break Maps::default() };
@@ -53,6 +54,7 @@ pub(super) fn read<const N: usize>(
                     *address = address.wrapping_sub(1);
                 }
                 samples.push(&stack, &row.values, context)?;
+                ends_in_row = !line.is_whole;
                 if let Some(size) = row.size {
                     samples.set_size(size);
                 }
@@ -61,7 +63,10 @@ pub(super) fn read<const N: usize>(
         }
     };
     comments.end_row(samples.last_stack());
-    let notes = refused.into_notes(samples.len())?;
+    let mut notes = refused.into_notes(samples.len())?;
+    if ends_in_row {
+        notes.push("the file ends inside a line; the outermost frame of its last sample may be wrong".to_owned());
+    }
     Ok((samples, Surroundings { names: comments.into_names(), maps, notes }))
 }
 

@@ -1,7 +1,7 @@
 //! Samples as these files have them, stacks of addresses, and how they become a profile once
 //! the binaries and names behind them have been read.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::super::{Context, DecodeError, DecodeErrorKind};
 use super::maps::Maps;
@@ -26,7 +26,7 @@ impl Samples {
 
     /// Appends a sample.
     pub(super) fn push(&mut self, stack: &[u64], values: &[i64], context: &Context<'_>) -> Result<(), DecodeError> {
-        if self.ends.len() % 4096 == 0 {
+        if self.ends.len().is_multiple_of(4096) {
             context.cancel.check()?;
         }
         if self.addresses.len() + stack.len() > context.limits.max_frames {
@@ -146,13 +146,12 @@ impl Samples {
         for sample in 0..self.len() {
             stack.clear();
             for &address in self.stack(sample) {
-                let location = match locations.get(&address) {
-                    Some(&known) => known,
-                    None => {
-                        let new = push_location(&mut builder, &around.names, map_of(address), address)?;
-                        locations.insert(address, new);
-                        new
-                    }
+                let location = if let Some(&known) = locations.get(&address) {
+                    known
+                } else {
+                    let new = push_location(&mut builder, &around.names, map_of(address), address)?;
+                    locations.insert(address, new);
+                    new
                 };
                 stack.push(location);
             }
@@ -164,13 +163,13 @@ impl Samples {
                 labels.push(Label { key: builder.string(key)?, value: LabelValue::Text(builder.string(value)?) });
             }
             builder.push_sample(&stack, &self.values[sample * width..][..width], &labels)?;
-            if sample % 4096 == 0 {
+            if sample.is_multiple_of(4096) {
                 context.cancel.check()?;
             }
         }
 
         around.notes.extend(around.maps.notes());
-        around.notes.extend(self.nameless_note(&around, |address| region_of[&address]));
+        around.notes.extend(Self::nameless_note(&around, &region_of));
         for note in around.notes {
             builder.note(note);
         }
@@ -181,22 +180,17 @@ impl Samples {
     }
 
     /// How much has no name, and what would give it one.
-    fn nameless_note(&self, around: &Surroundings, region_of: impl Fn(u64) -> Option<usize>) -> Option<String> {
-        let mut nameless = FxHashSet::default();
-        let mut named = FxHashSet::default();
+    fn nameless_note(around: &Surroundings, region_of: &FxHashMap<u64, Option<usize>>) -> Option<String> {
         let mut of_region = vec![0usize; around.maps.regions().len()];
         let mut unmapped = 0;
-        for &address in &self.addresses {
-            if around.names.of.contains_key(&address) {
-                named.insert(address);
-            } else if nameless.insert(address) {
-                match region_of(address) {
-                    Some(region) => of_region[region] += 1,
-                    None => unmapped += 1,
-                }
+        for (_, &region) in region_of.iter().filter(|(address, _)| !around.names.of.contains_key(address)) {
+            match region {
+                Some(region) => of_region[region] += 1,
+                None => unmapped += 1,
             }
         }
-        if nameless.is_empty() {
+        let nameless = unmapped + of_region.iter().sum::<usize>();
+        if nameless == 0 {
             return None;
         }
         let mut wanted: Vec<(usize, String)> = around
@@ -223,11 +217,7 @@ impl Samples {
         };
         let outside =
             if unmapped > 0 && !list.is_empty() { format!("; {unmapped} are in no binary") } else { String::new() };
-        Some(format!(
-            "{} of {} distinct frames are only addresses; {how}{outside}",
-            nameless.len(),
-            nameless.len() + named.len()
-        ))
+        Some(format!("{nameless} of {} distinct frames are only addresses; {how}{outside}", region_of.len()))
     }
 }
 
