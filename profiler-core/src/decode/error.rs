@@ -78,6 +78,10 @@ impl DecodeError {
             _ if prefix.starts_with(b"goroutine ") => {
                 "it is a goroutine dump (debug=2), not a profile; fetch it with debug=0 or debug=1"
             }
+            _ if prefix.starts_with(b"--- symbol") => {
+                "it is a profile with names put in by the old pprof script, which can't be read; \
+                 take the file the script was given, or its output with --collapsed"
+            }
             _ if prefix.trim_ascii_start().starts_with(b"{") => "it is JSON, but no profile format that is known",
             _ => "no known profile format",
         };

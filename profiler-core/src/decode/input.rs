@@ -198,6 +198,19 @@ impl Input<'_> {
         Ok(rest)
     }
 
+    /// Everything that is left, and where a file that is cut off ends, why. For formats of
+    /// which a part is worth having; any other trouble is an error.
+    pub fn read_available(&mut self) -> Result<(Vec<u8>, Option<DecodeError>), DecodeError> {
+        let cut = match self.ensure(usize::MAX / 2) {
+            Ok(_) => None,
+            Err(error) if error.kind() == DecodeErrorKind::Truncated => Some(error),
+            Err(error) => return Err(error),
+        };
+        let rest = self.buffer.split_off(self.position);
+        self.consumed += rest.len() as u64;
+        Ok((rest, cut))
+    }
+
     /// What the container had to say, once everything has been read.
     pub(super) fn notes(&self) -> Option<String> {
         let trailing = self.facts.as_ref()?.has_trailing_bytes.load(Ordering::Relaxed);

@@ -15,8 +15,13 @@
 
 mod container;
 mod error;
+mod folded;
+mod fraction;
 mod input;
+mod legacy;
 mod pprof;
+mod speedscope;
+mod text;
 
 use std::io::Read;
 
@@ -76,7 +81,16 @@ pub struct Context<'a> {
 }
 
 /// Every format, in the order of preference when two are equally sure.
-pub const FORMATS: &[Format] = &[pprof::FORMAT];
+pub const FORMATS: &[Format] = &[
+    pprof::FORMAT,
+    legacy::CPU,
+    legacy::HEAP,
+    legacy::CONTENTION,
+    legacy::THREADS,
+    legacy::GO_COUNT,
+    speedscope::FORMAT,
+    folded::FORMAT,
+];
 
 /// Reads a profile of any format, compressed or not.
 ///
