@@ -474,6 +474,10 @@ impl Style {
 
     /// Joins fields. Those of one number keep their order, which has a meaning.
     fn join(&mut self, fields: Fields) -> Vec<u8> {
+        self.join_with(fields, true)
+    }
+
+    fn join_with(&mut self, fields: Fields, with_unknown: bool) -> Vec<u8> {
         let mut numbers: Vec<u32> = fields.0.iter().flat_map(|(&n, list)| list.iter().map(move |_| n)).collect();
         let mut queues: BTreeMap<u32, _> = fields.0.into_iter().map(|(n, list)| (n, list.into_iter())).collect();
         if let Some(random) = &mut self.random {
@@ -482,7 +486,7 @@ impl Style {
         let mut out = Vec::new();
         for number in numbers {
             out.extend(queues.get_mut(&number).and_then(Iterator::next).expect("one field per number"));
-            if self.random.as_mut().is_some_and(|random| random.next_u64().is_multiple_of(32)) {
+            if with_unknown && self.random.as_mut().is_some_and(|random| random.next_u64().is_multiple_of(32)) {
                 out.extend(self.field(1000, 2, b"unknown".to_vec()));
                 out.extend(self.field(1001, 5, vec![1, 2, 3, 4]));
                 out.extend(self.field(1002, 1, vec![1, 2, 3, 4, 5, 6, 7, 8]));
@@ -495,7 +499,8 @@ impl Style {
         let mut fields = Fields::default();
         self.signed(&mut fields, 1, value_type.r#type);
         self.signed(&mut fields, 2, value_type.unit);
-        self.join(fields)
+        // By its value types a raw pprof file is told apart from an OTLP one.
+        self.join_with(fields, false)
     }
 }
 

@@ -504,8 +504,8 @@ mod tests {
             (0, None),
             (-1, None),
             (1 << 40, None),
-            ((7 << 32) | 12, Some(12)),
-            ((7 << 32) | 0xffff_ffff, None),
+            ((7 << 32) + 12, Some(12)),
+            ((7 << 32) + 0xffff_ffff, None),
             (i64::MIN, None),
         ] {
             assert_eq!(valid_line(line), want, "{line}");
