@@ -90,8 +90,8 @@ fn comparison_with_itself_is_all_zero() {
     let path = folder.path().join("empty.pb.gz");
     empty.write_to(&path);
     let path = path.to_str().unwrap();
-    for args in [&["--base", path][..], &["--base", path, "--normalize"]] {
-        let output = Run::new(["report", path]).args(args).output();
+    for format in ["text", "json", "markdown"] {
+        let output = Run::new(["report", path, "--base", path, "--format", format]).output();
         assert_eq!(output.code, Some(0), "{}", output.stderr);
         assert!(!output.stdout.contains("NaN") && !output.stdout.contains("inf"), "{}", output.stdout);
     }
@@ -157,6 +157,16 @@ fn normalizing_by_an_absurd_factor_does_not_overflow() {
     let output = Run::report(&new_path).arg("--base").arg(&base_path).arg("--normalize").output();
     assert!(matches!(output.code, Some(0 | 1)), "{:?}: {}", output.code, output.stderr);
     assert!(!output.stderr.contains("panicked"), "{}", output.stderr);
+}
+
+#[test]
+fn normalizing_nothing_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("empty.pb");
+    Mini::parse("cpu/ns\na.rs:1 f = 5\na.rs:1 f = -5").write_to(&path);
+    let output = Run::report(&path).arg("--base").arg(&path).arg("--normalize").output();
+    assert_eq!((output.code, &*output.stdout), (Some(1), ""), "a sum of 0 scales to nothing");
+    assert!(output.stderr.contains("empty.pb"), "{}", output.stderr);
 }
 
 #[test]
@@ -235,6 +245,13 @@ fn functions_of_a_line_are_those_with_samples_there() {
     let report = report("cpu/ns\na.js:1 f = 0\na.js:1 ? = 1\na.js:2 f = 1");
     assert_eq!(report.line("a.js", 1).functions, [""; 0]);
     assert_eq!(report.line("a.js", 2).functions, ["f"]);
+    // Here `f` has no sample at all.
+    let report = self::report("cpu/ns\na.js:1 f = 0\na.js:1 ? = 1");
+    assert_eq!(report.line("a.js", 1).functions, [""; 0]);
+    // Here it is a filter that leaves it out.
+    let mini = Mini::parse("cpu/ns\na.js:1 f = 1 {k=f}\na.js:1 g = 1 {k=g}\na.js:2 f = 1 {k=g}");
+    let report = report_bytes(mini.gzip(), &["--filter", "label.k=g"]);
+    assert_eq!(report.line("a.js", 1).functions, ["g"]);
 }
 
 /// JuliaPerf/PProf.jl#27

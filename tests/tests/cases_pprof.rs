@@ -205,6 +205,27 @@ fn addresses_without_symbols_are_unresolved_and_their_callers_keep_the_cost() {
     assert_eq!((report.accounting.unresolved, report.accounting.reach.unresolved), (8, 1));
 }
 
+/// What gives the Rust crate `pprof` away is that it has *all* of its marks: no mappings, one
+/// location per function under the same id, its two value types, a label `thread`.
+#[test]
+fn only_the_crate_that_keeps_one_line_per_function_loses_its_lines() {
+    let marked = "samples/count cpu/nanoseconds\na.rs:1 main; b.rs:2 work = 1, 10 {thread=t}";
+    let legacy = report(marked);
+    assert_eq!(legacy.line_costs(), [""; 0]);
+    assert_eq!(legacy.function_costs(), ["work 10 10", "main 0 10"]);
+    for (what, text) in [
+        ("a mapping", marked.replace("b.rs:2", "app@0x10 b.rs:2")),
+        ("no such label", marked.replace("thread", "route")),
+        ("other types", marked.replace("cpu", "wall")),
+        ("two lines of a function", marked.replace("b.rs:2 work", "b.rs:2 work; b.rs:3 work")),
+        ("an inlined line", marked.replace("; b.rs", " > b.rs")),
+    ] {
+        let report = report(&text);
+        assert_eq!(report.line("a.rs", 1).costs.cumulative, 10, "{what}");
+        assert_eq!(report.accounting.no_line, 0, "{what}");
+    }
+}
+
 #[test]
 fn an_empty_stack_is_unresolved() {
     let report = report("cpu/ns\n= 3\na.rs:1 f = 4");

@@ -273,15 +273,31 @@ fn compared_rows_come_by_falling_difference() {
     assert_eq!(report.files[0].costs.diff_cumulative, Some(-21));
 }
 
+/// Files that the paths of these profiles can be: long enough, and with the functions in them.
 const WORKSPACE: &str = "
 //- /src/main.rs
-fn main() {}
+// 1
+// 2
+// 3
+// 4
+// 5
+// 6
+// 7
+fn main() {
+    // 9
+    work();
+    work();
+}
 //- /src/lib.rs
-fn work() {}
+// 1
+fn work() {
+    // 3
+    // 4
+}
 //- /a/mod.rs
-fn a() {}
+fn shared() {}
 //- /b/mod.rs
-fn b() {}
+fn shared() {}
 ";
 
 #[test]
@@ -313,7 +329,7 @@ fn rows_without_a_workspace_file_say_why_not() {
     let folder = Folder::new(&format!(
         "
         cpu/ns
-        /x/mod.rs:1 ambiguous = 1
+        mod.rs:1 shared = 1
         /usr/local/go/src/runtime/proc.go:1 runtime.main = 2
         /elsewhere/unknown.rs:1 unknown = 4
         {WORKSPACE}"
@@ -338,8 +354,8 @@ fn buckets_of_the_workspace_add_up_and_rank_above_each_other() {
     let folder = Folder::new(&format!(
         "
         cpu/ns
-        /usr/local/go/src/runtime/proc.go:1 runtime.main; /x/mod.rs:1 a; /home/dev/src/lib.rs:1 work; 0x1 = 1
-        /elsewhere/unknown.rs:1 u; /usr/local/go/src/runtime/proc.go:1 runtime.main; /x/mod.rs:1 a = 10
+        /usr/local/go/src/runtime/proc.go:1 runtime.main; mod.rs:1 shared; /home/dev/src/lib.rs:3 work; 0x1 = 1
+        /elsewhere/unknown.rs:1 u; /usr/local/go/src/runtime/proc.go:1 runtime.main; mod.rs:1 shared = 10
         /elsewhere/unknown.rs:1 u; /usr/local/go/src/runtime/proc.go:1 runtime.main = 100
         src/lib.rs:? work; /elsewhere/unknown.rs:1 u = 1_000
         ? name; src/lib.rs:? work = 10_000
@@ -369,9 +385,9 @@ fn rows_with_a_workspace_come_by_falling_direct_value() {
     let folder = Folder::new(&format!(
         "
         cpu/ns
-        src/main.rs:1 main; src/lib.rs:1 work = 5
-        src/main.rs:1 main = 1
-        src/main.rs:1 main; /elsewhere/x.rs:1 x = 2
+        src/main.rs:10 main; src/lib.rs:3 work = 5
+        src/main.rs:10 main = 1
+        src/main.rs:10 main; /elsewhere/x.rs:1 x = 2
         {WORKSPACE}"
     ));
     let report = folder.report(&["--workspace", "."]);

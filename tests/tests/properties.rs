@@ -15,6 +15,7 @@ use profiler_core::cancel::CancelFlag;
 use profiler_core::decode::{Limits, decode};
 use profiler_core::profile::Profile;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 fn load(bytes: &[u8]) -> Profile {
     decode(bytes, &Limits::default(), &CancelFlag::default()).expect("it is a profile")
@@ -222,8 +223,18 @@ const FILTERS: &[&[&str]] = &[
     &["frame.fn=nothing"],
 ];
 
+/// The same cases in every run, so that a failure is one of the change at hand. Other ones:
+/// `PROPTEST_RNG_SEED=7 PROPTEST_CASES=10000`.
+fn config() -> ProptestConfig {
+    let given = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    if std::env::var_os("PROPTEST_RNG_SEED").is_some() {
+        return given;
+    }
+    ProptestConfig { cases: 400, rng_seed: RngSeed::Fixed(1), ..given }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn the_program_counts_like_the_reference(spec in spec(true)) {
@@ -300,6 +311,7 @@ proptest! {
             Some(Placement {
                 place,
                 workspace_file: is_found.then(|| format!("{place:?}/{}.rs", file.0 % 3)),
+                path: None,
                 evidence: String::new(),
                 package: None,
             })
