@@ -212,7 +212,7 @@ fn only_the_crate_that_keeps_one_line_per_function_loses_its_lines() {
     let marked = "samples/count cpu/nanoseconds\na.rs:1 main; b.rs:2 work = 1, 10 {thread=t}";
     let legacy = report(marked);
     assert_eq!(legacy.line_costs(), [""; 0]);
-    assert_eq!(legacy.function_costs(), ["work 10 10", "main 0 10"]);
+    assert_eq!(legacy.function_costs(), ["main 0 10", "work 10 10"]);
     for (what, text) in [
         ("a mapping", marked.replace("b.rs:2", "app@0x10 b.rs:2")),
         ("no such label", marked.replace("thread", "route")),
