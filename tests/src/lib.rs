@@ -1,3 +1,21 @@
-//! Helpers of the black-box tests and benchmarks.
+//! What the black-box tests stand on: profiles made to order, the built program, and a
+//! second opinion on every number.
+//!
+//! * [`mini`] is the language most tests are written in: a profile as a few lines of text,
+//!   with the workspace it belongs to.
+//! * [`pprof`] writes and reads pprof messages, also in the odd ways that are legal.
+//! * [`cli`] builds and runs the program, and reads the JSON of its reports.
+//! * [`reference`](mod@reference) computes the same numbers from the same bytes in the most
+//!   obvious way.
+//! * [`large_profile`] makes the profile that speed is measured with.
+//!
+//! What is not here: anything of `profiler-core`. Code that is shared with the program can't
+//! disagree with it.
 
+#![expect(clippy::missing_panics_doc, reason = "a panic is how a test fails")]
+
+pub mod cli;
 pub mod large_profile;
+pub mod mini;
+pub mod pprof;
+pub mod reference;

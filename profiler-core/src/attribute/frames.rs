@@ -129,8 +129,6 @@ pub(super) struct LineKey {
 pub(super) struct FunctionKey {
     pub(super) name: Box<str>,
     pub(super) file: GroupId,
-    /// The row of `file` among the files; 0 when it is no source file.
-    pub(super) source_file: u32,
     pub(super) start_line: LineNo,
 }
 
@@ -151,6 +149,8 @@ pub(super) struct Frames {
     pub(super) lines: Vec<LineKey>,
     pub(super) line_functions: Vec<LineFunctions>,
     pub(super) functions: Vec<FunctionKey>,
+    /// Per function the row of its file; 0 when that is no source file.
+    pub(super) function_files: Vec<u32>,
     /// (line row, function row) → pair row, for lines of several functions.
     pub(super) pairs: FxHashMap<(u32, u32), u32>,
     /// Per location: which of the stack filters one of its frames matches.
@@ -220,11 +220,15 @@ impl Frames {
                 facts: if first.is_some() { facts } else { Facts(Facts::EMPTY) },
             });
         }
+        let function_files = (tables.functions.iter())
+            .map(|function| if groups.get(function.file).is_source { function.file.0 } else { 0 })
+            .collect();
         let mut frames = Self {
             locations: location_rows,
             inlined: all_inlined,
             lines: tables.lines,
             line_functions: tables.line_functions,
+            function_files,
             functions: tables.functions,
             pairs: tables.pairs,
             filter_bits,
@@ -321,12 +325,7 @@ impl<'a> Tables<'a> {
             profile,
             groups,
             function_rows: vec![None; profile.functions().len()],
-            functions: vec![FunctionKey {
-                name: "".into(),
-                file: GroupId::NONE,
-                source_file: 0,
-                start_line: LineNo::UNKNOWN,
-            }],
+            functions: vec![FunctionKey { name: "".into(), file: GroupId::NONE, start_line: LineNo::UNKNOWN }],
             function_by_key: FxHashMap::default(),
             lines: vec![LineKey { file: GroupId::NONE, line: LineNo::UNKNOWN }],
             line_by_key: FxHashMap::default(),
@@ -369,8 +368,7 @@ impl<'a> Tables<'a> {
             let name: Box<str> = name.into();
             let row = *self.function_by_key.entry((name.clone(), file)).or_insert(next);
             if row == next {
-                let source_file = if self.groups.get(file).is_source { file.0 } else { 0 };
-                self.functions.push(FunctionKey { name, file, source_file, start_line: own.start_line });
+                self.functions.push(FunctionKey { name, file, start_line: own.start_line });
             } else {
                 let start = &mut self.functions[row as usize].start_line;
                 if own.start_line.is_known() && (!start.is_known() || own.start_line < *start) {

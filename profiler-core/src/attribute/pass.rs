@@ -268,7 +268,7 @@ impl Job<'_> {
     /// The row of a function's file; 0 when that is no source file.
     #[inline]
     fn file_row(&self, function: u32) -> usize {
-        self.frames.functions[function as usize].source_file as usize
+        self.frames.function_files[function as usize] as usize
     }
 
     fn keeps(&self, sample: usize, stack: &[LocId]) -> bool {
