@@ -237,6 +237,16 @@ impl Frames {
         frames
     }
 
+    /// The frames of a location, innermost first.
+    pub(super) fn of(&self, location: LocId) -> impl Iterator<Item = FrameRows> + '_ {
+        let rows = &self.locations[location.index()];
+        let inlined: &[FrameRows] = match rows.inlined {
+            0 => &[],
+            index => &self.inlined[index as usize - 1].frames,
+        };
+        (!rows.facts.is_empty()).then_some(rows.first).into_iter().chain(inlined.iter().copied())
+    }
+
     /// Only when all frames are known is it clear which lines have several functions.
     fn mark_pairs(&mut self) {
         if self.pairs.is_empty() {

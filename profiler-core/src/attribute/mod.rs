@@ -15,6 +15,7 @@
 
 pub mod accounting;
 pub mod analysis;
+pub mod calls;
 pub mod compare;
 mod files;
 mod filter;
@@ -31,7 +32,7 @@ use crate::cancel::{CancelFlag, Cancelled};
 use crate::profile::{LineNo, Profile};
 use accounting::Weight;
 use frames::{Frames, LineFunctions, Owners};
-use pass::{Job, Selection};
+use pass::{Job, Selection, Sums};
 use prune::Pruning;
 
 /// What a line, function or file costs, in the unit of the selected value type. May be
@@ -145,100 +146,161 @@ pub struct Costs {
     pub notes: Vec<String>,
 }
 
-/// Most stack filters in one query.
-pub const MAX_STACK_FILTERS: usize = 64;
+/// Most filters in one query.
+pub const MAX_FILTERS: usize = 64;
+
+/// The stacks of a profile, after `drop_frames` and filters, ready to be counted: for any
+/// value type, and for callers and callees. Made once per profile and filters.
+pub struct Stacks {
+    frames: Frames,
+    pruning: Option<Pruning>,
+    owners: Owners,
+    filters: Vec<Filter>,
+    notes: Vec<String>,
+}
+
+impl std::fmt::Debug for Stacks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stacks").field("filters", &self.filters).finish_non_exhaustive()
+    }
+}
 
 /// Counts everything, in one pass.
 ///
 /// # Panics
-/// When there are more than [`MAX_STACK_FILTERS`] filters.
+/// When there are more than [`MAX_FILTERS`] filters.
 pub fn attribute(
     profile: &Profile,
     groups: &FileGroups,
     query: &Query<'_>,
     cancel: &CancelFlag,
 ) -> Result<Costs, Cancelled> {
-    assert!(query.filters.len() <= MAX_STACK_FILTERS, "too many filters");
-    let mut notes = Vec::new();
-    let pruning = Pruning::of(profile).unwrap_or_else(|sentence| {
-        notes.push(sentence);
-        None
-    });
-    let frames = Frames::new(profile, groups, query.filters, pruning.as_ref());
-    let selection = Selection::of(query.filters);
-    let owners = Owners::new(profile, groups);
-    let job = Job {
-        profile,
-        frames: &frames,
-        owners: &owners,
-        groups,
-        pruning: pruning.as_ref(),
-        value_type: query.value_type,
-        sample_counts: profile.sample_count_type(),
-        scale: query.scale,
-        selection: &selection,
-    };
-    let sums = pass::run(&job, cancel)?;
+    Stacks::new(profile, groups, query.filters).costs(profile, groups, query.value_type, query.scale, cancel)
+}
 
-    // Functions without a name have no row.
-    let mut function_index = vec![None; frames.functions.len()];
-    let mut functions = Vec::new();
-    for (row, cost) in sums.functions.touched() {
-        let key = &frames.functions[row];
-        if key.name.is_empty() {
-            continue;
+impl Stacks {
+    /// Decides what can be decided before anything is counted.
+    ///
+    /// # Panics
+    /// When there are more than [`MAX_FILTERS`] filters.
+    pub fn new(profile: &Profile, groups: &FileGroups, filters: &[Filter]) -> Self {
+        assert!(filters.len() <= MAX_FILTERS, "too many filters");
+        let mut notes = Vec::new();
+        let pruning = Pruning::of(profile).unwrap_or_else(|sentence| {
+            notes.push(sentence);
+            None
+        });
+        Self {
+            frames: Frames::new(profile, groups, filters, pruning.as_ref()),
+            owners: Owners::new(profile, groups),
+            pruning,
+            filters: filters.to_vec(),
+            notes,
         }
-        function_index[row] = Some(functions.len());
-        functions.push(FunctionRow { name: key.name.to_string(), file: key.file, start_line: key.start_line, cost });
     }
-    let lines = sums
-        .lines
-        .touched()
-        .map(|(row, cost)| {
-            let key = frames.lines[row];
-            let functions = match &frames.line_functions[row] {
-                LineFunctions::None => Vec::new(),
-                LineFunctions::One(function) => function_index[*function as usize].into_iter().collect(),
-                LineFunctions::Several(pairs) => {
-                    let mut touched: Vec<_> = pairs
-                        .iter()
-                        .map(|&(function, pair)| (sums.pairs[pair as usize], function))
-                        .filter(|(cell, _)| cell.stamp != 0)
-                        .filter_map(|(cell, function)| Some((cell, function_index[function as usize]?)))
-                        .collect();
-                    touched.sort_by(|(a, a_function), (b, b_function)| {
-                        (b.cumulative.unsigned_abs().cmp(&a.cumulative.unsigned_abs()))
-                            .then_with(|| functions[*a_function].name.cmp(&functions[*b_function].name))
-                    });
-                    touched.into_iter().map(|(_, function)| function).collect()
-                }
-            };
-            LineRow { file: key.file, line: key.line, cost, functions }
+
+    /// Counts everything, in one pass. Profile and groups are those the stacks were made of.
+    pub fn costs(
+        &self,
+        profile: &Profile,
+        groups: &FileGroups,
+        value_type: usize,
+        scale: Option<Ratio>,
+        cancel: &CancelFlag,
+    ) -> Result<Costs, Cancelled> {
+        let selection = Selection::of(&self.filters);
+        let job = Job {
+            profile,
+            frames: &self.frames,
+            owners: &self.owners,
+            groups,
+            pruning: self.pruning.as_ref(),
+            value_type,
+            sample_counts: profile.sample_count_type(),
+            scale,
+            selection: &selection,
+        };
+        let sums = pass::run(&job, cancel)?;
+        let (functions, function_index) = self.function_rows(&sums);
+        let lines = sums
+            .lines
+            .touched()
+            .map(|(row, cost)| {
+                let key = self.frames.lines[row];
+                let functions = self.functions_of_line(row, &sums, &functions, &function_index);
+                LineRow { file: key.file, line: key.line, cost, functions }
+            })
+            .collect();
+        let files = sums
+            .files
+            .touched()
+            .map(|(row, cost)| FileRow { file: GroupId(u32::try_from(row).unwrap_or(0)), cost })
+            .collect();
+        let accounting = Accounting {
+            leaf: sums.leaf,
+            reach: sums.reach,
+            workspace: groups.has_workspace().then_some(sums.standing),
+            filtered: sums.filtered,
+            unplaced: unplaced(&self.owners, &sums.unplaced),
+        };
+        Ok(Costs {
+            total: sums.total,
+            net: sums.net,
+            records: sums.records,
+            samples: profile.sample_count_type().map(|_| sums.samples),
+            lines,
+            functions,
+            files,
+            accounting,
+            notes: self.notes.clone(),
         })
-        .collect();
-    let files = sums
-        .files
-        .touched()
-        .map(|(row, cost)| FileRow { file: GroupId(u32::try_from(row).unwrap_or(0)), cost })
-        .collect();
-    let accounting = Accounting {
-        leaf: sums.leaf,
-        reach: sums.reach,
-        workspace: groups.has_workspace().then_some(sums.standing),
-        filtered: sums.filtered,
-        unplaced: unplaced(owners, &sums.unplaced),
-    };
-    Ok(Costs {
-        total: sums.total,
-        net: sums.net,
-        records: sums.records,
-        samples: profile.sample_count_type().map(|_| sums.samples),
-        lines,
-        functions,
-        files,
-        accounting,
-        notes,
-    })
+    }
+
+    /// The touched functions, and per row of the pass where it went. Functions without a name
+    /// have no row of their own.
+    fn function_rows(&self, sums: &Sums) -> (Vec<FunctionRow>, Vec<Option<usize>>) {
+        let mut index = vec![None; self.frames.functions.len()];
+        let mut functions = Vec::new();
+        for (row, cost) in sums.functions.touched() {
+            let key = &self.frames.functions[row];
+            if key.name.is_empty() {
+                continue;
+            }
+            index[row] = Some(functions.len());
+            functions.push(FunctionRow {
+                name: key.name.to_string(),
+                file: key.file,
+                start_line: key.start_line,
+                cost,
+            });
+        }
+        (functions, index)
+    }
+
+    fn functions_of_line(
+        &self,
+        row: usize,
+        sums: &Sums,
+        functions: &[FunctionRow],
+        index: &[Option<usize>],
+    ) -> Vec<usize> {
+        match &self.frames.line_functions[row] {
+            LineFunctions::None => Vec::new(),
+            LineFunctions::One(function) => index[*function as usize].into_iter().collect(),
+            LineFunctions::Several(pairs) => {
+                let mut touched: Vec<_> = pairs
+                    .iter()
+                    .map(|&(function, pair)| (sums.pairs[pair as usize], function))
+                    .filter(|(cell, _)| cell.stamp != 0)
+                    .filter_map(|(cell, function)| Some((cell.cumulative.unsigned_abs(), index[function as usize]?)))
+                    .collect();
+                touched.sort_by(|(a, a_function), (b, b_function)| {
+                    b.cmp(a).then_with(|| functions[*a_function].name.cmp(&functions[*b_function].name))
+                });
+                touched.into_iter().map(|(_, function)| function).collect()
+            }
+        }
+    }
 }
 
 impl<'a> Selection<'a> {
@@ -258,9 +320,9 @@ impl<'a> Selection<'a> {
     }
 }
 
-fn unplaced(owners: Owners, weights: &[Weight]) -> Vec<(String, Weight)> {
+fn unplaced(owners: &Owners, weights: &[Weight]) -> Vec<(String, Weight)> {
     let mut rows: Vec<_> =
-        owners.names.into_iter().zip(weights.iter().copied()).filter(|(_, weight)| weight.records > 0).collect();
+        owners.names.iter().cloned().zip(weights.iter().copied()).filter(|(_, weight)| weight.records > 0).collect();
     rows.sort_by(|a, b| b.1.value.cmp(&a.1.value).then_with(|| a.0.cmp(&b.0)));
     rows
 }

@@ -11,7 +11,7 @@ use super::frames::{Facts, FrameRows, Frames, LocationRows, Owners};
 use super::prune::Pruning;
 use super::{Cost, Ratio};
 use crate::cancel::{CancelFlag, Cancelled};
-use crate::profile::{LocId, Profile};
+use crate::profile::{LabelValue, LocId, Profile};
 
 /// Fewer frames than this are not worth a thread.
 const FRAMES_PER_THREAD: usize = 2 << 20;
@@ -171,7 +171,7 @@ impl Job<'_> {
             if let Some(pruning) = self.pruning {
                 stack = pruning.apply(stack);
             }
-            if !self.keeps(sample, stack) {
+            if !self.selection.keeps(self.profile, self.frames, sample, stack) {
                 sums.filtered += Weight { value: value.abs(), records: 1 };
                 continue;
             }
@@ -243,6 +243,7 @@ impl Job<'_> {
     }
 
     /// Cumulative: for everything the frame belongs to that has not seen this sample yet.
+    #[expect(clippy::inline_always, reason = "a call per frame costs a third of the pass")]
     #[inline(always)]
     fn count_frame(&self, sums: &mut Sums, rows: FrameRows, value: i64, stamp: u32) {
         sums.lines.cells[rows.line as usize].add(value, stamp);
@@ -270,22 +271,22 @@ impl Job<'_> {
     fn file_row(&self, function: u32) -> usize {
         self.frames.function_files[function as usize] as usize
     }
+}
 
-    fn keeps(&self, sample: usize, stack: &[LocId]) -> bool {
-        let selection = self.selection;
-        if selection.wanted | selection.unwanted != 0 {
-            let bits = stack.iter().fold(0, |bits, location| bits | self.frames.filter_bits[location.index()]);
-            if bits & selection.wanted != selection.wanted || bits & selection.unwanted != 0 {
+impl Selection<'_> {
+    pub(super) fn keeps(&self, profile: &Profile, frames: &Frames, sample: usize, stack: &[LocId]) -> bool {
+        if self.wanted | self.unwanted != 0 {
+            let bits = stack.iter().fold(0, |bits, location| bits | frames.filter_bits[location.index()]);
+            if bits & self.wanted != self.wanted || bits & self.unwanted != 0 {
                 return false;
             }
         }
-        selection.label_filters.iter().all(|filter| {
-            let labels = self.profile.samples().labels(sample);
-            let found = labels.iter().any(|label| {
-                filter.looks_at_label(self.profile.text(label.key))
+        self.label_filters.iter().all(|filter| {
+            let found = profile.samples().labels(sample).iter().any(|label| {
+                filter.looks_at_label(profile.text(label.key))
                     && match label.value {
-                        crate::profile::LabelValue::Text(text) => filter.matches(self.profile.text(text)),
-                        crate::profile::LabelValue::Number(number, _) => filter.matches(&number.to_string()),
+                        LabelValue::Text(text) => filter.matches(profile.text(text)),
+                        LabelValue::Number(number, _) => filter.matches(&number.to_string()),
                     }
             });
             found != filter.is_negated()
