@@ -6,7 +6,6 @@
 
 use super::index::Index;
 use super::resolution::{FunctionEvidence, NoMatchReason, PathQuery, WorkspaceFile};
-use super::source_path::extension;
 
 /// Larger files are not searched. Hand-written ones are far smaller.
 const MAX_BYTES: u64 = 4 << 20;
@@ -179,15 +178,13 @@ fn is_made_up(component: &str) -> bool {
     ) || ["", "func", "gowrap", "deferwrap", "lto_priv"].into_iter().any(numbered)
 }
 
-/// Names that tools give to what they write.
+/// How tools end the names, up to the last dot, of what they write.
+const GENERATED: [&str; 8] = [".pb", ".pb.gw", "_grpc.pb", "_pb2", "_pb2_grpc", ".generated", "_generated", ".g"];
+
 fn generated_by_name(relative: &str) -> bool {
     let name = relative.rsplit('/').next().unwrap_or(relative);
     let Some((stem, _)) = name.rsplit_once('.') else { return false };
-    stem.ends_with(".pb")
-        || [".generated", "_generated", ".gen", ".g", "_pb2", "_pb2_grpc", "_grpc.pb", ".pb.gw"]
-            .into_iter()
-            .any(|end| stem.ends_with(end))
-        || stem.starts_with("zz_generated")
+    GENERATED.iter().any(|end| stem.ends_with(end)) || stem.starts_with("zz_generated")
 }
 
 /// `@generated` or `DO NOT EDIT` in a comment at the top. A generator has them too, as text.
@@ -201,14 +198,6 @@ fn generated_by_text(text: &str) -> bool {
         let comment = ["//", "/*", "*", "#", "--", ";", "<!--", "\"\"\"", "%"].into_iter().any(|c| line.starts_with(c));
         comment && (line.contains("@generated") || line.contains("DO NOT EDIT"))
     })
-}
-
-/// Whether the file holds native code: its functions come from a binary.
-pub(super) fn is_native(name: &str) -> bool {
-    matches!(
-        extension(name).to_ascii_lowercase().as_str(),
-        "c" | "cc" | "cpp" | "cxx" | "c++" | "h" | "hh" | "hpp" | "hxx" | "inl" | "tcc" | "ipp" | "s" | "asm"
-    )
 }
 
 #[cfg(test)]

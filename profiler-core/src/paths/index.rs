@@ -130,7 +130,7 @@ impl Index {
                 }
                 let Some(relative) = relative_text(entry.path(), &root.real) else { continue };
                 let parts: Vec<&str> = relative.split('/').collect();
-                if ecosystem::vendored(&parts).is_some() {
+                if ecosystem::foreign(&parts).is_some() {
                     continue;
                 }
                 if self.files.len() >= options.max_files {

@@ -90,7 +90,7 @@ impl Workspace {
             return Stage::Settled(self.certain(file, how));
         }
         let asked = Query { path: &path, asked: query };
-        match self.ecosystems.iter().find_map(|ecosystem| ecosystem.claim(&asked, &self.index)) {
+        match self.ecosystems.claim(&asked, &self.index) {
             Some(Claim::Inside { files, by }) => Stage::Settled(self.claimed(files, by, query)),
             Some(Claim::Outside { kind, file }) => Stage::Settled(Resolution::Outside { kind, file }),
             Some(Claim::Refused { reason, possible }) => Stage::Settled(Resolution::NoMatch { reason, possible }),
@@ -191,7 +191,7 @@ impl Workspace {
             0 if self.index.complete => Err(no_match(NoMatchReason::UnknownName)),
             0 => Err(no_match(NoMatchReason::IndexIncomplete)),
             1 => self.by_name(open),
-            _ => self.by_suffix(open),
+            _ => Self::by_suffix(open),
         };
         let (resolution, confirmed) = match choice {
             Ok(Choice { candidate, how, score }) => {
@@ -217,7 +217,7 @@ impl Workspace {
         }
     }
 
-    fn by_suffix(&self, open: Open) -> Result<Choice, Resolution> {
+    fn by_suffix(open: Open) -> Result<Choice, Resolution> {
         let candidate = choose(open.candidates)?;
         let tenths = u8::try_from(open.components).unwrap_or(u8::MAX).saturating_mul(10);
         let score = Score(tenths.saturating_add(50).min(SUFFIX_MOST));
@@ -292,7 +292,7 @@ fn choose(mut candidates: Vec<Candidate>) -> Result<Candidate, Resolution> {
 /// A file of the workspace, unless it is one that only happens to be stored there.
 fn found(file: WorkspaceFile, how: How, score: Score, generated: bool) -> Resolution {
     let parts: Vec<&str> = file.relative.split('/').collect();
-    match ecosystem::vendored(&parts) {
+    match ecosystem::foreign(&parts) {
         Some(kind) => Resolution::Outside { kind, file: Some(file.path) },
         None => Resolution::File { file, how, score, generated },
     }

@@ -60,8 +60,8 @@ impl SourcePath {
         if is_pseudo(cleaned) {
             return None;
         }
-        if let Some(path) = behind_scheme(cleaned) {
-            let path = path?;
+        if let Some((scheme, rest)) = split_scheme(cleaned) {
+            let path = SOURCE_SCHEMES.contains(&scheme).then(|| path_in_url(rest))?;
             // Vite serves files outside its root under `/@fs/` and their absolute path.
             let absolute = path.strip_prefix("@fs/");
             return Self::from_parts(absolute.is_some(), absolute.unwrap_or(path).split('/'));
@@ -131,21 +131,21 @@ fn is_absolute(text: &str) -> bool {
     text.starts_with('/') || matches!(text.as_bytes(), [drive, b':', b'/', ..] if drive.is_ascii_alphabetic())
 }
 
-/// `None`: no URL. `Some(None)`: a URL without a path for us.
-fn behind_scheme(text: &str) -> Option<Option<&str>> {
+/// A drive is no scheme.
+fn split_scheme(text: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = text.split_once(":/")?;
-    if scheme.len() < 2 || !scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')) {
-        return None;
-    }
-    if !SOURCE_SCHEMES.contains(&scheme) {
-        return Some(None);
-    }
+    let valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    (scheme.len() > 1 && scheme.chars().all(valid)).then_some((scheme, rest))
+}
+
+/// The path of a URL, given what follows its first slash.
+fn path_in_url(rest: &str) -> &str {
     // After two slashes comes an authority: the server, the bundle's or the project's name.
     let path = match rest.strip_prefix('/') {
         Some(authority) => authority.split_once('/').map_or("", |(_, path)| path),
         None => rest,
     };
-    Some(path.split(['?', '#']).next())
+    path.split(['?', '#']).next().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::ecosystem::{self, Ecosystem};
+use super::ecosystem::Ecosystems;
 use super::index::{Index, OnDisk};
 use super::resolution::{PathQuery, Resolution, WorkspaceFile};
 use super::rules::{Rule, Rules};
@@ -78,7 +78,7 @@ impl fmt::Display for Note {
 /// Everything that paths of profiles are resolved against.
 pub struct Workspace {
     pub(super) index: Index,
-    pub(super) ecosystems: Vec<Box<dyn Ecosystem>>,
+    pub(super) ecosystems: Ecosystems,
     pub(super) rules: Rules,
     notes: Vec<Note>,
     roots: Vec<PathBuf>,
@@ -92,7 +92,7 @@ impl Workspace {
     pub fn open(roots: &[PathBuf], options: &WorkspaceOptions, stop: &CancelFlag) -> Self {
         let mut notes = Vec::new();
         let index = Index::build(roots, options, stop, &mut notes);
-        let ecosystems = ecosystem::read_all(&index, &mut notes);
+        let ecosystems = Ecosystems::read(&index, &mut notes);
         let rules = Rules::new(&options.rules, &mut notes);
         Self { index, ecosystems, rules, notes, roots: roots.to_vec() }
     }
