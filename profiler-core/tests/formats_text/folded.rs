@@ -71,7 +71,7 @@ fn other_text_is_not_taken_for_stacks() {
         "int main(void) {\n  int x = 1;\n  return 0;\n}\n".to_owned(),
     ] {
         let found = read(&file);
-        assert_eq!(found.as_ref().map_err(|error| error.kind()).err(), Some(DecodeErrorKind::NotAProfile), "{file}");
+        assert_eq!(found.err().map(|error| error.kind()), Some(DecodeErrorKind::NotAProfile), "{file}");
     }
 }
 
