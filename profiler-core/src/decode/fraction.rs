@@ -33,6 +33,6 @@ impl Rounding {
     pub(super) fn note(&self) -> Option<String> {
         let Self { count, change } = self;
         (*count > 0)
-            .then(|| format!("{count} values are fractions and were rounded, which changed their sum by {change:+.3}"))
+            .then(|| format!("values rounded to whole numbers: {count}, which changed their sum by {change:+.3}"))
     }
 }

@@ -11,15 +11,15 @@ fn samples() -> Vec<Vec<u8>> {
     let head = |name: &str, length: usize| bytes(name)[..length.min(bytes(name).len())].to_vec();
     let compact = |name: &str| crate::json(name).to_string().into_bytes();
     vec![
-        head("public/cppbench.heap", 400),
-        [b"--- contentionz 1 ---\nsampling period = 9\n", &bytes("public/cppbench.contention")[850..1200]].concat(),
-        head("public/java.cpu", 500),
-        head("go/profiles/heap.debug1.txt", 500),
-        head("go/profiles/goroutine.debug1.txt", 300),
+        head("public/cppbench.heap", 250),
+        [b"--- contentionz 1 ---\nsampling period = 9\n", &bytes("public/cppbench.contention")[850..1000]].concat(),
+        head("public/java.cpu", 440),
+        head("go/profiles/heap.debug1.txt", 300),
+        head("go/profiles/goroutine.debug1.txt", 130),
         b"--- threadz 1 ---\n--- Thread 7f (name: a/1) stack: ---\n 0x1 0x2\n--- Memory map: ---\n0-9 r-xp $x (@1) a\n"
             .to_vec(),
         b"--- heapz 1 ---\nformat = java\nresolution = bytes\n 2048 2 @ 0x3\n 0x3 a (b.java:1)\n".to_vec(),
-        head("made/python/py-spy.raw.txt", 200),
+        head("made/python/py-spy.raw.txt", 120),
         compact("public/two.sampled.speedscope.json"),
         compact("public/simple.evented.speedscope.json"),
     ]
@@ -70,7 +70,8 @@ fn frames_are_bounded() {
 
 #[test]
 fn events_on_a_deep_stack_are_bounded() {
-    let open: String = (0..3000).map(|at| format!("{{\"type\":\"O\",\"at\":{at},\"frame\":0}},")).collect();
+    let open =
+        (0..3000).fold(String::new(), |events, at| events + &format!("{{\"type\":\"O\",\"at\":{at},\"frame\":0}},"));
     let file = format!(
         "{{\"shared\":{{\"frames\":[{{\"name\":\"a\"}}]}},\"profiles\":[{{\"type\":\"evented\",\"name\":\"x\",\
          \"unit\":\"none\",\"startValue\":0,\"endValue\":3000,\"events\":[{}]}}]}}",

@@ -20,7 +20,7 @@ fn lines_that_are_no_stacks_are_left_out_and_counted() {
     let profile = profile("# interval: 100\n# mode: cpu\nmain;a 3\nmain;b c 4\nno count here\nmain 5\n");
     assert_eq!(profile.sum(0).total, 12);
     assert_eq!(functions(&profile, 0)["b c"], (4, 4));
-    assert_note(&profile, "1 lines are no stacks and were left out, the first is line 5");
+    assert_note(&profile, "lines left out because they are no stacks: 1, the first is line 5");
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn counts_that_are_fractions_are_rounded_and_the_change_is_told() {
     let profile = profile("a;b 1.5\na;c -2.5\na;d 1e2\na;e 0.25\n");
     let values = profile.samples().values(0);
     assert_eq!(values, [2, -3, 100, 0]);
-    assert_note(&profile, "3 values are fractions and were rounded, which changed their sum by -0.250");
+    assert_note(&profile, "values rounded to whole numbers: 3, which changed their sum by -0.250");
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn other_text_is_not_taken_for_stacks() {
         "int main(void) {\n  int x = 1;\n  return 0;\n}\n".to_owned(),
     ] {
         let found = read(&file);
-        assert_eq!(found.as_ref().map_err(|error| error.kind()).err(), Some(DecodeErrorKind::NotAProfile), "{file}");
+        assert_eq!(found.err().map(|error| error.kind()), Some(DecodeErrorKind::NotAProfile), "{file}");
     }
 }
 

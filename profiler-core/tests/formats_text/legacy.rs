@@ -40,7 +40,7 @@ fn kinds_without_a_recorded_file_read_like_pprof_reads_them() {
              --- Thread 7f7949a7f940 (name: worker/14749) stack: ---\n    [same as previous thread]\n\
              --- Thread 7f7949a7f941 (name: other/14750) stack: ---\n  0x40be39\n  0x40c5d9\n\
              --- Memory map: ---\n  00400000-00fcb000: /home/threads\n",
-            expect![[r#"
+            expect![[r"
                 PeriodType: thread count
                 Period: 1
                 Samples:
@@ -54,11 +54,11 @@ fn kinds_without_a_recorded_file_read_like_pprof_reads_them() {
                      4: 0x40c5d8 M=1 
                 Mappings
                 1: 0x400000/0xfcb000/0x0 /home/threads  
-            "#]],
+            "]],
         ),
         (
             "heap profile: 2: 20 [2: 20] @ growthz\n 1: 10 [1: 10] @ 0x10 0x20\n 1: 10 [1: 10] @ 0x10 0x30\n",
-            expect![[r#"
+            expect![[r"
                 PeriodType: space bytes
                 Period: 1
                 Samples:
@@ -73,12 +73,12 @@ fn kinds_without_a_recorded_file_read_like_pprof_reads_them() {
                      3: 0x2f M=1 
                 Mappings
                 1: 0x0/0xffffffffffffffff/0x0   
-            "#]],
+            "]],
         ),
         (
             "--- heapz 1 ---\nformat = java\nresolution = bytes\n  2048 2 @ 0x3 0x6\n 0x3 GC\n\
              0x6 com.example.Main.run (Main.java:12)\n",
-            expect![[r#"
+            expect![[r"
                 Period: 0
                 Samples:
                 inuse_objects/count inuse_space/bytes
@@ -89,12 +89,12 @@ fn kinds_without_a_recorded_file_read_like_pprof_reads_them() {
                      2: 0x0 M=1 com.example.Main.run Main.java:12:0 s=0
                 Mappings
                 1: 0x0/0x0/0x0   
-            "#]],
+            "]],
         ),
         (
             "--- contentionz 1 ---\nformat = java\nresolution = microseconds\nsampling period = 100\n\
              ms since reset = 6019923\n 5 2 @ 0x3\n\n0x3 read (/lib/x/libc.so.6)\n",
-            expect![[r#"
+            expect![[r"
                 PeriodType: contentions count
                 Period: 100
                 Duration: 1h40
@@ -105,7 +105,7 @@ fn kinds_without_a_recorded_file_read_like_pprof_reads_them() {
                      1: 0x0 M=1 read libc.so.6:0:0 s=0
                 Mappings
                 1: 0x0/0x0/0x0   
-            "#]],
+            "]],
         ),
     ] {
         expected.assert_eq(&raw::dump(&profile(file), Names::Shown));
@@ -211,7 +211,7 @@ fn a_memory_map_that_is_cut_off_leaves_addresses_unresolved() {
     let cut = whole.find("7f47a542f000-7f47a54").unwrap() + "7f47a542f000-7f47a54".len();
     let profile = profile(&whole[..cut]);
     assert_note(&profile, "the memory map ends inside a line");
-    assert_note(&profile, "1 are in no binary");
+    assert_note(&profile, "in no binary: 1");
     let unmapped: Vec<u64> = profile
         .locations()
         .ids()
@@ -232,8 +232,8 @@ fn the_map_of_the_file_is_used_and_not_our_own() {
     let mappings: Vec<(&str, u64)> =
         first.mappings().iter().map(|mapping| (first.text(mapping.file), mapping.memory_start)).collect();
     assert_eq!(mappings, [("", 0), ("/bin/a program", 0x40_0000), ("/lib/libx-1.so.2", 0x7f00_0000_1000)]);
-    assert_note(&first, "3 of 3 distinct frames are only addresses");
-    assert_note(&first, "/bin/a program (1), /lib/libx-1.so.2 (1); 1 are in no binary");
+    assert_note(&first, "only addresses: 3 of 3 distinct frames");
+    assert_note(&first, "/bin/a program (1), /lib/libx-1.so.2 (1); in no binary: 1");
     assert_eq!(raw::dump(&first, Names::Shown), raw::dump(&profile(file), Names::Shown));
 }
 
@@ -252,7 +252,7 @@ fn maps_may_be_brief_have_variables_and_log_prefixes() {
         regions,
         [("/home/x/bin/server", 0x1000, 0x2000, 0xff00, "abc123456"), ("$other//home/x/lib.so", 0x2000, 0x3000, 0, ""),]
     );
-    assert_note(&profile, "1 lines of the memory map could not be read");
+    assert_note(&profile, "lines of the memory map that can't be read: 1");
     assert_note(&profile, "/home/x/bin/server with build id abc123456 (1)");
 }
 
@@ -277,10 +277,10 @@ fn rows_that_do_not_parse_are_left_out_and_counted() {
         "heap profile: 2: 16 [2: 16] @ heapprofile\n1: 8 [1: 8] @ 0x10\n0: 8 [1: 8] @ 0x10\nrubbish\n1: 8 [1: 8] @ 0x20\n",
     );
     assert_eq!(profile.samples().len(), 2);
-    assert_note(&profile, "2 rows could not be read and were left out, the first is line 3");
+    assert_note(&profile, "rows left out because they can't be read: 2, the first is line 3");
     assert_eq!(
         error("heap profile: 1: 8 [1: 8] @ heapprofile\nrubbish\n"),
-        "none of its 1 rows can be read, the first is line 2 (read as legacy-heap)"
+        "no row of it can be read, from line 2 on (read as legacy-heap)"
     );
 }
 

@@ -1,6 +1,9 @@
 //! The decoders of text formats and of the binary profiles from before pprof, through the
 //! front door, against what other tools say about the same files.
 
+#![expect(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+#![expect(clippy::cast_possible_truncation, reason = "what oracles say is far from any bound")]
+
 mod bad_input;
 mod folded;
 mod legacy;

@@ -88,7 +88,7 @@ fn each_kind_of_unit_is_a_value_type_and_the_active_one_is_first_shown() {
     assert_eq!(profile.samples().values(0), [1_500_000, 0, 1, 0]);
     assert_eq!(profile.samples().values(1), [0, 10, 0, 0]);
     assert_eq!(profile.samples().values(2), [0, 0, 0, 3]);
-    assert_note(&profile, "1 values are fractions and were rounded, which changed their sum by +0.500");
+    assert_note(&profile, "values rounded to whole numbers: 1, which changed their sum by +0.500");
 }
 
 #[test]

@@ -185,11 +185,11 @@ impl<'a> Stacks<'a> {
     fn finish(mut self) -> Result<Profile, DecodeError> {
         let Self { others, first_other, .. } = self;
         if self.builder.sample_count() == 0 {
-            return Err(DecodeError::invalid(format!("none of its lines is a stack with a count ({others} are not)")));
+            return Err(DecodeError::invalid("none of its lines is a stack with a count"));
         }
         if others > 0 {
             self.builder
-                .note(format!("{others} lines are no stacks and were left out, the first is line {first_other}"));
+                .note(format!("lines left out because they are no stacks: {others}, the first is line {first_other}"));
         }
         if let Some(note) = self.rounding.note() {
             self.builder.note(note);

@@ -116,7 +116,7 @@ impl Maps {
             );
         }
         if self.unreadable > 0 {
-            notes.push(format!("{} lines of the memory map could not be read", self.unreadable));
+            notes.push(format!("lines of the memory map that can't be read: {}", self.unreadable));
         }
         notes
     }

@@ -99,10 +99,8 @@ impl Refused {
         let Self { count, first } = self;
         match (count, read) {
             (0, _) => Ok(Vec::new()),
-            (_, 0) => {
-                Err(DecodeError::invalid(format!("none of its {count} rows can be read, the first is line {first}")))
-            }
-            _ => Ok(vec![format!("{count} rows could not be read and were left out, the first is line {first}")]),
+            (_, 0) => Err(DecodeError::invalid(format!("no row of it can be read, from line {first} on"))),
+            _ => Ok(vec![format!("rows left out because they can't be read: {count}, the first is line {first}")]),
         }
     }
 }

@@ -216,8 +216,8 @@ impl Samples {
             format!("naming them takes the binary: {}", list.join(", "))
         };
         let outside =
-            if unmapped > 0 && !list.is_empty() { format!("; {unmapped} are in no binary") } else { String::new() };
-        Some(format!("{nameless} of {} distinct frames are only addresses; {how}{outside}", region_of.len()))
+            if unmapped > 0 && !list.is_empty() { format!("; in no binary: {unmapped}") } else { String::new() };
+        Some(format!("only addresses: {nameless} of {} distinct frames; {how}{outside}", region_of.len()))
     }
 }
 
