@@ -4,7 +4,7 @@
 //! reader ──thread: inflate──▶ Input (chunks) ──sniff──▶ one Format's decoder ──▶ Profile
 //! ```
 //!
-//! Compression is peeled off by [`container`], whatever the file is called. A [`Format`] is
+//! Compression is peeled off by `container`, whatever the file is called. A [`Format`] is
 //! one file of this module and one line of [`FORMATS`]; it is recognised by content alone.
 //!
 //! Input is hostile: every buffer grows only with bytes that have arrived, [`Limits`] bound
