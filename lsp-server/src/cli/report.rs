@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use profiler_core::view::hotspots::{self, By, Options};
-use profiler_core::view::report;
+use profiler_core::view::{compare, report};
 
 use super::load::Input;
 use super::{Baseline, Failure, Selection, explain_command, terminal};
@@ -88,5 +88,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         top: arguments.top,
         explain: &explain,
     };
-    terminal::show(&hotspots::hotspots(&analysis, &options))
+    terminal::show(&match compared {
+        Some((compared, base)) => compare::comparison(&analysis, compared, &base.origin, &options),
+        None => hotspots::hotspots(&analysis, &options),
+    })
 }

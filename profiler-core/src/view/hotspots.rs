@@ -33,7 +33,13 @@ impl By {
         }
     }
 
-    fn title(self) -> &'static str {
+    /// The word for so many of them.
+    pub(super) fn noun(self, count: usize) -> &'static str {
+        let plural = self.plural();
+        if count == 1 { plural.trim_end_matches('s') } else { plural }
+    }
+
+    pub(super) fn title(self) -> &'static str {
         match self {
             Self::Line => "Lines",
             Self::Function => "Functions",
@@ -56,7 +62,8 @@ pub struct Options<'a> {
 }
 
 impl Options<'_> {
-    fn limit(&self) -> usize {
+    /// Most rows of a table.
+    pub(super) fn limit(&self) -> usize {
         if self.top == 0 { usize::MAX } else { self.top }
     }
 }
@@ -91,11 +98,12 @@ pub fn hotspots(analysis: &Analysis<'_>, options: &Options<'_>) -> Document {
         columns.extend(place_columns(options.by));
         let mut table = Table::new(columns);
         table.rows = rows.iter().take(options.limit()).map(|row| cells(analysis, &numbers, options.by, row)).collect();
-        document.table(caption, table, more(rows.len(), options).into_iter().collect());
+        let more = summary::more(rows.len().saturating_sub(options.limit()), options.by.plural());
+        document.table(caption, table, more.into_iter().collect());
     }
     elsewhere(&mut document, analysis, &numbers, options);
     document.paragraph(summary::accounting(analysis, options.explain));
-    summary::notes(&mut document, analysis);
+    document.paragraph(summary::notes(analysis));
     document
 }
 
@@ -152,8 +160,8 @@ fn cells(analysis: &Analysis<'_>, numbers: &Numbers, by: By, row: &Row<'_>) -> V
 /// The columns that say where a row is.
 pub(super) fn place_columns(by: By) -> Vec<Column> {
     match by {
-        By::Line | By::Function => vec![Column::name("function"), Column::path("place")],
-        By::File => vec![Column::path("file")],
+        By::Line | By::Function => vec![Column::name("function"), Column::name("place")],
+        By::File => vec![Column::name("file")],
     }
 }
 
@@ -172,16 +180,6 @@ pub(super) fn place_cells(analysis: &Analysis<'_>, by: By, row: &Row<'_>) -> Vec
         function = function.followed_by(&format!(" +{}", row.further));
     }
     vec![function, place.with_role(Role::Faint)]
-}
-
-fn more(rows: usize, options: &Options<'_>) -> Option<Sentence> {
-    let hidden = rows.saturating_sub(options.limit());
-    (hidden > 0).then(|| {
-        Sentence::default()
-            .faint(format!("… {hidden} more {} (", options.by.plural()))
-            .command("--top 0")
-            .faint(" shows all)")
-    })
 }
 
 /// What no line of the workspace causes, a row per package or binary.
@@ -213,7 +211,6 @@ fn elsewhere(document: &mut Document, analysis: &Analysis<'_>, numbers: &Numbers
             cells
         })
         .collect();
-    let hidden = accounting.unplaced.len().saturating_sub(options.limit());
-    let footer = (hidden > 0).then(|| Sentence::default().faint(format!("… {hidden} more (--top 0 shows all)")));
-    document.table(caption, table, footer.into_iter().collect());
+    let more = summary::more(accounting.unplaced.len().saturating_sub(options.limit()), "of them");
+    document.table(caption, table, more.into_iter().collect());
 }

@@ -9,6 +9,7 @@
 //!                 └▶ hotspots, … ─▶ Document ┴──▶ markdown ──▶ chat, pull request
 //! ```
 
+pub mod compare;
 pub mod data;
 pub mod document;
 pub mod hotspots;

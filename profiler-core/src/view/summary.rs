@@ -1,8 +1,9 @@
 //! What stands above and below the numbers of every view: which profile this is, what was
 //! counted, what shares are of, what is not shown and how to see it.
 
-use super::document::{Document, Role, Sentence, Span};
+use super::document::{Role, Sentence, Span};
 use super::table::Column;
+use crate::attribute::accounting::{Bucket, Standing, Weight};
 use crate::attribute::analysis::Analysis;
 use crate::measure::{Heat, Scale, Share};
 
@@ -131,37 +132,33 @@ fn filters(analysis: &Analysis<'_>, numbers: &Numbers) -> Option<Sentence> {
 /// Where the value is that no line shows, and what to do next; nothing when every line is
 /// there.
 pub(super) fn accounting(analysis: &Analysis<'_>, explain: &str) -> Vec<Sentence> {
-    use crate::attribute::accounting::{Bucket, Standing};
-
     let numbers = Numbers::of(analysis);
     let costs = &analysis.costs;
     if costs.total == 0 {
         return vec![nothing(analysis, &numbers)];
     }
-    let mut sentences = Vec::new();
-    let Some(standings) = &costs.accounting.workspace else {
-        let with_line = costs.accounting.leaf_bucket(Bucket::WithLine);
-        if with_line < costs.total {
-            sentences.push(
-                numbers
-                    .part_of_whole(with_line)
-                    .text(format!(" ends on a source line, {} does not: ", numbers.part(costs.total - with_line)))
-                    .command(explain)
-                    .text(" says why."),
-            );
-        }
-        sentences.push(
-            Sentence::new("No workspace was given: add ")
-                .command("--workspace DIR")
-                .text(" to see what the lines of your own code cost."),
-        );
-        return sentences;
+    let placed = match &costs.accounting.workspace {
+        Some(standings) => placed(standings, &numbers),
+        None => with_line(costs.accounting.leaf_bucket(Bucket::WithLine), &numbers),
     };
+    let reasons = placed.is_some().then(|| Sentence::new("For the reasons: ").command(explain));
+    let workspace = (!analysis.groups.has_workspace()).then(|| {
+        Sentence::new("No workspace was given: add ")
+            .command("--workspace DIR")
+            .text(" to see what the lines of your own code cost.")
+    });
+    placed.into_iter().chain(reasons).chain(workspace).collect()
+}
+
+fn with_line(with_line: i64, numbers: &Numbers) -> Option<Sentence> {
+    let rest = numbers.total - with_line;
+    (rest != 0).then(|| {
+        numbers.part_of_whole(with_line).text(format!(" ends on a source line, {} does not.", numbers.part(rest)))
+    })
+}
+
+fn placed(standings: &[Weight; 9], numbers: &Numbers) -> Option<Sentence> {
     let of = |standing: Standing| standings[standing as usize].value;
-    let shown = of(Standing::Shown);
-    if shown == costs.total {
-        return sentences;
-    }
     let rest: Vec<String> = [
         (Standing::Ambiguous, "in files that could be several of the workspace"),
         (Standing::Generated, "in generated code"),
@@ -176,14 +173,11 @@ pub(super) fn accounting(analysis: &Analysis<'_>, explain: &str) -> Vec<Sentence
     .filter(|&(standing, _)| of(standing) != 0)
     .map(|(standing, words)| format!("{} {words}", numbers.part(of(standing))))
     .collect();
-    sentences.push(
+    (!rest.is_empty()).then(|| {
         numbers
-            .part_of_whole(shown)
-            .text(format!(" is in lines of the workspace or called from there; {}. ", rest.join(", ")))
-            .command(explain)
-            .text(" says why."),
-    );
-    sentences
+            .part_of_whole(of(Standing::Shown))
+            .text(format!(" is in lines of the workspace or called from there; {}.", rest.join(", ")))
+    })
 }
 
 fn nothing(analysis: &Analysis<'_>, numbers: &Numbers) -> Sentence {
@@ -204,8 +198,14 @@ fn nothing(analysis: &Analysis<'_>, numbers: &Numbers) -> Sentence {
     }
 }
 
+/// That a table goes on, and how to see it.
+pub(super) fn more(hidden: usize, rows: &str) -> Option<Sentence> {
+    (hidden > 0)
+        .then(|| Sentence::default().faint(format!("… {hidden} more {rows} (")).command("--top 0").faint(" shows all)"))
+}
+
 /// What was odd about the profile, at the end of every view.
-pub(super) fn notes(document: &mut Document, analysis: &Analysis<'_>) {
+pub(super) fn notes(analysis: &Analysis<'_>) -> impl Iterator<Item = Sentence> {
     let notes = analysis.profile.notes().iter().chain(&analysis.costs.notes);
-    document.paragraph(notes.map(|note| Sentence::new("Note: ").data(note)));
+    notes.map(|note| Sentence::new("Note: ").data(note))
 }

@@ -30,10 +30,8 @@ pub struct Column {
 enum Fit {
     /// It is never cut.
     Whole,
-    /// Its middle is left out.
-    Middle,
-    /// Its first folders are left out.
-    Path,
+    /// Its first folders are left out, or its middle.
+    Name,
     /// Its end is left out.
     End,
 }
@@ -58,14 +56,9 @@ impl Column {
         Self { heading: heading.to_owned(), gap: 2, is_right: false, fit: Fit::Whole }
     }
 
-    /// A column of names.
+    /// A column of names or paths.
     pub fn name(heading: &str) -> Self {
-        Self { heading: heading.to_owned(), gap: 2, is_right: false, fit: Fit::Middle }
-    }
-
-    /// A column of paths.
-    pub fn path(heading: &str) -> Self {
-        Self { heading: heading.to_owned(), gap: 2, is_right: false, fit: Fit::Path }
+        Self { heading: heading.to_owned(), gap: 2, is_right: false, fit: Fit::Name }
     }
 
     /// A column of source lines.
@@ -137,8 +130,8 @@ impl Table {
             }
             let at = if column.is_right { end.saturating_sub(heading.width()) } else { start };
             let written = line.width();
-            // Headings never touch, even where that moves one out of its place.
-            let at = if written == 0 { at } else { at.max(written + 1) };
+            // Headings don't run into each other, even where that moves one out of its place.
+            let at = if written == 0 || column.gap == 0 { at.max(written) } else { at.max(written + 1) };
             line.extend(std::iter::repeat_n(' ', at - written));
             line.push_str(heading);
         }
@@ -153,8 +146,7 @@ impl Table {
             blanks += column.gap;
             let text = match column.fit {
                 Fit::Whole => None,
-                Fit::Middle => cut_middle(&cell.text, width),
-                Fit::Path => cut_path(&cell.text, width),
+                Fit::Name => cut_name(&cell.text, width),
                 Fit::End => cut_end(&cell.text, width),
             };
             let text = text.unwrap_or_else(|| cell.text.clone());
@@ -177,23 +169,20 @@ impl Table {
     }
 }
 
-/// `None` when the text fits.
-fn cut_middle(text: &str, width: usize) -> Option<String> {
-    if text.width() <= width {
-        return None;
-    }
-    let room = width.saturating_sub(1);
-    let tail = end_of(text, room / 2);
-    let head = start_of(text, room - tail.width());
-    Some(format!("{head}…{tail}"))
-}
-
-fn cut_path(text: &str, width: usize) -> Option<String> {
+/// The text within a width, `…` for what is left out: whole folders at its start, or else its
+/// middle. `None` when it fits. Qualified names and paths tell more at their end.
+fn cut_name(text: &str, width: usize) -> Option<String> {
     if text.width() <= width {
         return None;
     }
     let folders = text.match_indices('/').map(|(at, _)| &text[at..]).find(|rest| rest.width() < width);
-    folders.map(|rest| format!("…{rest}")).or_else(|| cut_middle(text, width))
+    if let Some(rest) = folders {
+        return Some(format!("…{rest}"));
+    }
+    let room = width.saturating_sub(1);
+    let tail = end_of(text, room * 2 / 3);
+    let head = start_of(text, room - tail.width());
+    Some(format!("{head}…{tail}"))
 }
 
 fn cut_end(text: &str, width: usize) -> Option<String> {
