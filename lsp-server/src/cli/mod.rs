@@ -2,10 +2,12 @@
 //!
 //! Machine output goes to stdout and nothing else does; a failure is one sentence on stderr.
 
+mod annotate;
 mod completions;
 mod load;
+mod output;
 mod report;
-mod terminal;
+mod roots;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -27,12 +29,14 @@ struct Cli {
 enum Command {
     /// Show what lines, functions and files cost
     Report(report::Arguments),
+    /// Show a source file with the cost of every line beside it
+    Annotate(annotate::Arguments),
     /// Print a script that completes commands in a shell
     Completions(completions::Arguments),
 }
 
 /// What every command that reads a profile takes.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Selection {
     /// Value type to count, as TYPE or TYPE/UNIT [default: the profile's own choice]
     #[arg(long = "type", value_name = "TYPE[/UNIT]")]
@@ -130,6 +134,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Report(arguments) => report::run(&arguments),
+        Command::Annotate(arguments) => annotate::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     };
     match result {

@@ -1,6 +1,5 @@
 //! `perflens report`.
 
-use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -8,7 +7,8 @@ use profiler_core::view::hotspots::{self, By, Options};
 use profiler_core::view::{compare, report};
 
 use super::load::Input;
-use super::{Baseline, Failure, Selection, explain_command, terminal};
+use super::output::{self, Format};
+use super::{Baseline, Failure, Selection, explain_command};
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
@@ -52,30 +52,17 @@ enum Rows {
     File,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
-    /// A table for people
-    Text,
-    /// Exact numbers for programs
-    Json,
-}
-
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::load(&arguments.profile, &arguments.baseline)?;
     let (analysis, compared) = input.analyze(&arguments.selection, &arguments.baseline)?;
     let compared = compared.as_ref().zip(input.base.as_ref());
-    if let Format::Json = arguments.format {
-        let report = match compared {
+    if arguments.format == Format::Json {
+        return output::json(&match compared {
             Some((compared, base)) => {
                 report::comparison(&input.new.origin, &base.origin, &analysis, compared, arguments.top)
             }
             None => report::report(&input.new.origin, &analysis, arguments.top),
-        };
-        let mut out = BufWriter::new(io::stdout().lock());
-        serde_json::to_writer_pretty(&mut out, &report)?;
-        writeln!(out)?;
-        out.flush()?;
-        return Ok(());
+        });
     }
     let explain = explain_command(&arguments.profile, &arguments.selection);
     let options = Options {
@@ -88,8 +75,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         top: arguments.top,
         explain: &explain,
     };
-    terminal::show(&match compared {
+    let document = match compared {
         Some((compared, base)) => compare::comparison(&analysis, compared, &base.origin, &options),
         None => hotspots::hotspots(&analysis, &options),
-    })
+    };
+    match arguments.format {
+        Format::Markdown => output::markdown(&document),
+        Format::Text | Format::Json => output::text(&document),
+    }
 }

@@ -32,23 +32,28 @@ enum Mode {
 }
 
 /// Two analyses and what their differences are measured by.
-struct Sides<'a> {
-    new: &'a Analysis<'a>,
-    base: &'a Analysis<'a>,
+pub(super) struct Sides<'a> {
+    pub(super) new: &'a Analysis<'a>,
+    pub(super) base: &'a Analysis<'a>,
     mode: Mode,
     new_numbers: Numbers,
     base_numbers: Numbers,
 }
 
-/// One row that is shown.
-struct Change<'a> {
+/// What became of one row.
+pub(super) struct Change<'a> {
     pair: &'a Pair,
-    row: Row<'a>,
-    /// The side the row's words come from.
-    words: &'a Analysis<'a>,
     /// `None` when the base holds nothing to measure by.
     points: Option<PointChange>,
     is_noise: Option<bool>,
+}
+
+/// A row that is listed.
+struct Listed<'a> {
+    change: Change<'a>,
+    row: Row<'a>,
+    /// The side the row's words come from.
+    words: &'a Analysis<'a>,
 }
 
 /// Makes the table. `options.origin` names the new profile.
@@ -64,13 +69,10 @@ pub fn comparison<'a>(
         By::Function => &compared.comparison.functions,
         By::File => &compared.comparison.files,
     };
-    let all = sides.changes(pairs, options.by);
+    let all = sides.listed(pairs, options.by);
     let count = all.len();
-    let mut changes: Vec<Change<'_>> = all
-        .into_iter()
-        .filter(|change| change.points.is_none_or(|points| points.cmp_tenths(SHOWN_TENTHS).is_ge()))
-        .collect();
-    changes.sort_by(|a, b| match (a.points, b.points) {
+    let mut rows: Vec<Listed<'_>> = all.into_iter().filter(|row| row.change.is_shown()).collect();
+    rows.sort_by(|a, b| match (a.change.points, b.change.points) {
         (Some(a), Some(b)) => b.cmp_size(a),
         // Without a measure they are in order already.
         _ => Ordering::Equal,
@@ -78,18 +80,18 @@ pub fn comparison<'a>(
 
     let mut document = Document::default();
     document.paragraph(sides.title(options.origin, base_origin));
-    let left_out = count - changes.len();
+    let left_out = count - rows.len();
     let small = (left_out > 0).then(|| {
         let verb = if left_out == 1 { "has" } else { "have" };
         Sentence::default().faint(format!("{left_out} {} {verb} changed by less than 0.1pp", options.by.noun(left_out)))
     });
-    if changes.is_empty() {
+    if rows.is_empty() {
         document.paragraph([Sentence::new(format!("No {} has changed by 0.1pp or more.", options.by.noun(1)))]);
     } else {
-        let shown = &changes[..changes.len().min(options.limit())];
+        let shown = &rows[..rows.len().min(options.limit())];
         let table = sides.table(shown, options.by);
-        let mut footers: Vec<Sentence> =
-            summary::more(changes.len() - shown.len(), options.by.plural()).into_iter().chain(small).collect();
+        let more = summary::more(rows.len() - shown.len(), options.by.plural());
+        let mut footers: Vec<Sentence> = more.into_iter().chain(small).collect();
         footers.extend(legend(shown));
         document.table(sides.caption(options.by), table, footers);
     }
@@ -99,7 +101,7 @@ pub fn comparison<'a>(
 }
 
 impl<'a> Sides<'a> {
-    fn of(new: &'a Analysis<'a>, compared: &'a ComparedTo<'a>) -> Self {
+    pub(super) fn of(new: &'a Analysis<'a>, compared: &'a ComparedTo<'a>) -> Self {
         let base = &compared.base;
         let duration = |analysis: &Analysis<'_>| analysis.profile.meta().duration_ns.filter(|&duration| duration > 0);
         let mode = if compared.normalized_by.is_some() {
@@ -116,7 +118,8 @@ impl<'a> Sides<'a> {
         Self { new, base, mode, new_numbers: Numbers::of(new), base_numbers: Numbers::of(base) }
     }
 
-    fn title(&self, origin: &str, base_origin: &str) -> Vec<Sentence> {
+    /// Names both sides, their amounts, and how they were made comparable.
+    pub(super) fn title(&self, origin: &str, base_origin: &str) -> Vec<Sentence> {
         let total = |numbers: &Numbers, analysis: &Analysis<'_>| numbers.value(analysis.costs.total);
         let of_base = || Sentence::new("percentage points of the base's ").then(self.base_numbers.whole());
         vec![
@@ -152,24 +155,22 @@ impl<'a> Sides<'a> {
         Sentence::default().strong(format!("{} by change of cost with calls", by.title())).text(format!(", {of}"))
     }
 
-    fn changes(&self, pairs: &'a [Pair], by: By) -> Vec<Change<'a>> {
+    fn listed(&self, pairs: &'a [Pair], by: By) -> Vec<Listed<'a>> {
         let rows = |analysis: &'a Analysis<'a>| hotspots::rows(analysis, by).collect::<Vec<_>>();
         let (new_rows, base_rows) = (rows(self.new), rows(self.base));
-        pairs
-            .iter()
-            .filter_map(|pair| {
-                let (words, row) = match (pair.new.row, pair.base.row) {
-                    (Some(row), _) => (self.new, new_rows[row]),
-                    (None, Some(row)) => (self.base, base_rows[row]),
-                    (None, None) => return None,
-                };
-                if !hotspots::is_listed(words, row.file) {
-                    return None;
-                }
-                let points = self.points(pair.new.cost.cumulative, pair.base.cost.cumulative);
-                Some(Change { pair, row, words, points, is_noise: self.is_noise(pair) })
-            })
-            .collect()
+        let listed = pairs.iter().filter_map(|pair| {
+            let (words, row) = match (pair.new.row, pair.base.row) {
+                (Some(row), _) => (self.new, new_rows[row]),
+                (None, row) => (self.base, base_rows[row?]),
+            };
+            hotspots::is_listed(words, row.file).then(|| Listed { change: self.change(pair), row, words })
+        });
+        listed.collect()
+    }
+
+    pub(super) fn change<'c>(&self, pair: &'c Pair) -> Change<'c> {
+        let points = self.points(pair.new.cost.cumulative, pair.base.cost.cumulative);
+        Change { pair, points, is_noise: self.is_noise(pair) }
     }
 
     fn points(&self, new: i64, base: i64) -> Option<PointChange> {
@@ -190,43 +191,58 @@ impl<'a> Sides<'a> {
         difference_is_noise(new * new_scale, samples(&pair.new), base * base_scale, samples(&pair.base))
     }
 
-    fn table(&self, changes: &[Change<'_>], by: By) -> Table {
-        let own = if self.new.groups.has_workspace() { "here" } else { "self" };
-        let mut columns = vec![
+    fn table(&self, rows: &[Listed<'_>], by: By) -> Table {
+        let mut columns = Self::change_columns();
+        columns.extend([
+            Column::number(summary::own_heading(self.new)),
+            Column::number(""),
+            Column::words("samples").after(0),
+        ]);
+        columns.extend(hotspots::place_columns(by));
+        let mut table = Table::new(columns);
+        table.rows = rows.iter().map(|row| self.cells(row, by)).collect();
+        table
+    }
+
+    /// The columns of [`change_cells`](Self::change_cells).
+    pub(super) fn change_columns() -> Vec<Column> {
+        vec![
             Column::glyph(),
             Column::number("with calls").after(1),
             Column::number("base"),
             Column::words("→new").after(0),
-            Column::number(own),
-            Column::number(""),
-            Column::words("samples").after(0),
-        ];
-        columns.extend(hotspots::place_columns(by));
-        let mut table = Table::new(columns);
-        table.rows = changes.iter().map(|change| self.cells(change, by)).collect();
-        table
+        ]
     }
 
-    fn cells(&self, change: &Change<'_>, by: By) -> Vec<Span> {
-        let Pair { new, base } = change.pair;
+    /// `▲ +7.7pp 925ms→1.20s`.
+    pub(super) fn change_cells(&self, change: &Change<'_>) -> Vec<Span> {
         let role = change.role();
-        let own = |side: &SideCost| if self.new.groups.has_workspace() { side.cost.direct } else { side.cost.flat };
-        let own = self.points(own(new), own(base)).filter(|points| points.direction().is_ne());
         let (before, after) = self.values(change.pair);
-        let (samples_before, samples_after) = match (base.samples, new.samples) {
-            (Some(base), Some(new)) => (base.to_string(), format!("→{new}{}", if change.is_few() { "*" } else { "" })),
-            _ => (String::new(), String::new()),
-        };
-        let mut cells = vec![
+        vec![
             Span::new(change.glyph(), role),
             Span::new(change.points.map_or_else(|| "new".to_owned(), |points| points.to_string()), role),
             Span::new(before, Role::Plain),
             Span::new(after, Role::Plain),
+        ]
+    }
+
+    fn cells(&self, row: &Listed<'_>, by: By) -> Vec<Span> {
+        let Pair { new, base } = row.change.pair;
+        let own = |side: &SideCost| summary::own(self.new, side.cost);
+        let own = self.points(own(new), own(base)).filter(|points| points.direction().is_ne());
+        let (samples_before, samples_after) = match (base.samples, new.samples) {
+            (Some(base), Some(new)) => {
+                (base.to_string(), format!("→{new}{}", if row.change.is_few() { "*" } else { "" }))
+            }
+            _ => (String::new(), String::new()),
+        };
+        let mut cells = self.change_cells(&row.change);
+        cells.extend([
             own.map_or_else(|| Span::new("0", Role::Faint), |points| Span::new(points.to_string(), Role::Plain)),
             Span::new(samples_before, Role::Faint),
             Span::new(samples_after, Role::Faint),
-        ];
-        cells.extend(hotspots::place_cells(change.words, by, &change.row));
+        ]);
+        cells.extend(hotspots::place_cells(row.words, by, &row.row));
         cells
     }
 
@@ -246,6 +262,11 @@ impl<'a> Sides<'a> {
 }
 
 impl Change<'_> {
+    /// Whether it is large enough to be worth a line.
+    pub(super) fn is_shown(&self) -> bool {
+        self.points.is_none_or(|points| points.cmp_tenths(SHOWN_TENTHS).is_ge())
+    }
+
     fn is_few(&self) -> bool {
         let few = |side: &SideCost| side.samples.is_some_and(|samples| samples.abs() < FEW_SAMPLES);
         few(&self.pair.new) && few(&self.pair.base)
@@ -273,15 +294,15 @@ impl Change<'_> {
     }
 }
 
-fn legend(changes: &[Change<'_>]) -> Vec<Sentence> {
+fn legend(rows: &[Listed<'_>]) -> Vec<Sentence> {
     let mut lines = Vec::new();
-    if changes.iter().any(|change| change.is_noise == Some(true)) {
+    if rows.iter().any(|row| row.change.is_noise == Some(true)) {
         lines.push("≈ may well be chance: within the 95 % confidence interval of the sample counts");
     }
-    if changes.iter().any(Change::is_few) {
+    if rows.iter().any(|row| row.change.is_few()) {
         lines.push("* fewer than 10 samples on either side: too few to trust");
     }
-    if changes.iter().all(|change| change.is_noise.is_none()) {
+    if rows.iter().all(|row| row.change.is_noise.is_none()) {
         lines.push("samples are not counted in both profiles, so what is chance can't be told");
     }
     lines.into_iter().map(|line| Sentence::default().faint(line)).collect()

@@ -87,7 +87,8 @@ pub fn hotspots(analysis: &Analysis<'_>, options: &Options<'_>) -> Document {
     document.paragraph(summary::title(options.origin, analysis));
     let rows: Vec<Row<'_>> = rows(analysis, options.by).filter(|row| is_listed(analysis, row.file)).collect();
     if !rows.is_empty() {
-        let (ordering, other) = headings(analysis);
+        let own = summary::own_heading(analysis);
+        let (ordering, other) = if analysis.groups.has_workspace() { (own, "with calls") } else { ("with calls", own) };
         let caption = Sentence::default()
             .strong(format!("{} by cost {ordering}", options.by.title()))
             .text(", shares of ")
@@ -105,11 +106,6 @@ pub fn hotspots(analysis: &Analysis<'_>, options: &Options<'_>) -> Document {
     document.paragraph(summary::accounting(analysis, options.explain));
     document.paragraph(summary::notes(analysis));
     document
-}
-
-/// What rows are ordered by, and the other number they show.
-fn headings(analysis: &Analysis<'_>) -> (&'static str, &'static str) {
-    if analysis.groups.has_workspace() { ("here", "with calls") } else { ("with calls", "self") }
 }
 
 /// Every row, in the order of reports.
@@ -147,9 +143,9 @@ pub(super) fn is_listed(analysis: &Analysis<'_>, file: GroupId) -> bool {
 }
 
 fn cells(analysis: &Analysis<'_>, numbers: &Numbers, by: By, row: &Row<'_>) -> Vec<Span> {
-    let Cost { flat, direct, cumulative } = row.cost;
+    let (own, cumulative) = (summary::own(analysis, row.cost), row.cost.cumulative);
     let heat = numbers.heat(cumulative);
-    let (ordering, other) = if analysis.groups.has_workspace() { (direct, cumulative) } else { (cumulative, flat) };
+    let (ordering, other) = if analysis.groups.has_workspace() { (own, cumulative) } else { (cumulative, own) };
     let mut cells = vec![Numbers::block(heat)];
     cells.extend(numbers.cells(ordering, Role::Heat(heat)));
     cells.extend(numbers.cells(other, Role::Plain));

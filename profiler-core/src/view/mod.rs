@@ -9,11 +9,14 @@
 //!                 └▶ hotspots, … ─▶ Document ┴──▶ markdown ──▶ chat, pull request
 //! ```
 
+pub mod annotate;
 pub mod compare;
 pub mod data;
 pub mod document;
 pub mod hotspots;
+pub mod markdown;
 pub mod report;
+pub mod source;
 mod summary;
 pub mod table;
 pub mod text;

@@ -3,6 +3,7 @@
 
 use super::document::{Role, Sentence, Span};
 use super::table::Column;
+use crate::attribute::Cost;
 use crate::attribute::accounting::{Bucket, Standing, Weight};
 use crate::attribute::analysis::Analysis;
 use crate::measure::{Heat, Scale, Share};
@@ -75,6 +76,17 @@ impl Numbers {
 /// Columns for share and value under one heading.
 pub(super) fn number_columns(heading: &str, gap: usize) -> [Column; 2] {
     [Column::number("").after(gap), Column::number(heading).after(1)]
+}
+
+/// What a row is to blame for: with a workspace what is spent `here`, libraries it calls
+/// included; without one, what the row itself spends.
+pub(super) fn own_heading(analysis: &Analysis<'_>) -> &'static str {
+    if analysis.groups.has_workspace() { "here" } else { "self" }
+}
+
+/// The value under [`own_heading`].
+pub(super) fn own(analysis: &Analysis<'_>, cost: Cost) -> i64 {
+    if analysis.groups.has_workspace() { cost.direct } else { cost.flat }
 }
 
 /// Which profile this is and how much it holds.

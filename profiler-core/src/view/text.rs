@@ -32,7 +32,7 @@ pub fn plain(document: &Document, width: Option<usize>) -> String {
     plain_lines(&lay_out(document, width))
 }
 
-fn plain_lines(lines: &[Vec<Span>]) -> String {
+pub(super) fn plain_lines(lines: &[Vec<Span>]) -> String {
     let mut text = String::new();
     for line in lines {
         text.extend(line.iter().map(|span| span.text.as_str()));

@@ -1,4 +1,5 @@
-//! Where documents end up: a terminal of some width and colours, or a pipe.
+//! The one way to standard output: documents for a terminal of some width and colours or for
+//! a pipe, markdown, JSON.
 //!
 //! | | terminal | pipe or file |
 //! |---|---|---|
@@ -11,20 +12,50 @@
 //! by colour alone.
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
+use clap::ValueEnum;
 use profiler_core::view::document::{Document, Role, Span};
-use profiler_core::view::text;
+use profiler_core::view::{markdown, text};
+use serde::Serialize;
 
 use super::Failure;
 
 /// For terminals that don't tell their width.
 const USUAL_WIDTH: usize = 80;
 
-/// Prints a document to standard output.
-pub(super) fn show(document: &Document) -> Result<(), Failure> {
+/// How a command prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// Tables for people
+    Text,
+    /// Exact numbers for programs
+    Json,
+    /// The tables for pull requests, chats and assistants
+    Markdown,
+}
+
+/// Prints plain data, exact and unscaled.
+pub(super) fn json(data: &impl Serialize) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    serde_json::to_writer_pretty(&mut out, data)?;
+    writeln!(out)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Prints a document as markdown.
+pub(super) fn markdown(document: &Document) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(markdown::render(document).as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Prints a document for people.
+pub(super) fn text(document: &Document) -> Result<(), Failure> {
     let lines = text::lay_out(document, width());
     let stdout = io::stdout();
     let mut out = AutoStream::auto(stdout.lock());
