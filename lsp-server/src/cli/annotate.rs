@@ -89,9 +89,7 @@ fn workspace_around(file: &Path) -> PathBuf {
     let is_chosen = |current: &PathBuf| {
         file.starts_with(current) && current.parent().is_some() && Some(current) != std::env::home_dir().as_ref()
     };
-    current
-        .filter(is_chosen)
-        .unwrap_or_else(|| roots::project(folder).map_or(folder, |(folder, _)| folder).to_owned())
+    current.filter(is_chosen).unwrap_or_else(|| roots::project(folder).map_or(folder, |(folder, _)| folder).to_owned())
 }
 
 /// Files are read inside the workspace, and where dependencies and toolchains keep theirs;

@@ -4,6 +4,7 @@
 
 mod annotate;
 mod completions;
+mod explain;
 mod load;
 mod output;
 mod report;
@@ -31,6 +32,8 @@ enum Command {
     Report(report::Arguments),
     /// Show a source file with the cost of every line beside it
     Annotate(annotate::Arguments),
+    /// Tell where the value of a profile went, why, and what to do about it
+    Explain(explain::Arguments),
     /// Print a script that completes commands in a shell
     Completions(completions::Arguments),
 }
@@ -56,7 +59,7 @@ pub(crate) struct Selection {
 }
 
 /// What commands take that can compare two profiles.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct Baseline {
     /// Compare with this profile: new − base for every row
     #[arg(long, value_name = "PROFILE")]
@@ -135,6 +138,7 @@ pub fn main() -> ExitCode {
     let result = match cli.command {
         Command::Report(arguments) => report::run(&arguments),
         Command::Annotate(arguments) => annotate::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     };
     match result {

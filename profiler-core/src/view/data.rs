@@ -20,17 +20,22 @@ pub const MAX_CHARS: usize = 200;
 /// assert_eq!(shown(&"x".repeat(10_000)).chars().count(), 200);
 /// ```
 pub fn shown(text: &str) -> Cow<'_, str> {
-    // A character is one byte at least, so most texts are short without counting.
-    if text.len() <= MAX_CHARS {
-        return escaped(text);
-    }
+    shown_within(text, MAX_CHARS)
+}
+
+/// The same, for a text that may have so many characters.
+pub fn shown_within(text: &str, max_chars: usize) -> Cow<'_, str> {
     let escaped = escaped(text);
-    let length = escaped.chars().count();
-    if length <= MAX_CHARS {
+    // A character is one byte at least, so most texts are short without counting.
+    if escaped.len() <= max_chars {
         return escaped;
     }
-    let head = MAX_CHARS / 2;
-    let tail = MAX_CHARS - head - 1;
+    let length = escaped.chars().count();
+    if length <= max_chars {
+        return escaped;
+    }
+    let head = max_chars / 2;
+    let tail = max_chars.saturating_sub(head + 1);
     Cow::Owned(escaped.chars().take(head).chain(['…']).chain(escaped.chars().skip(length - tail)).collect())
 }
 

@@ -13,6 +13,7 @@ pub mod annotate;
 pub mod compare;
 pub mod data;
 pub mod document;
+pub mod explain;
 pub mod hotspots;
 pub mod markdown;
 pub mod report;

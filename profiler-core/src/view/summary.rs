@@ -1,12 +1,16 @@
 //! What stands above and below the numbers of every view: which profile this is, what was
 //! counted, what shares are of, what is not shown and how to see it.
 
+use super::data;
 use super::document::{Role, Sentence, Span};
 use super::table::Column;
 use crate::attribute::Cost;
 use crate::attribute::accounting::{Bucket, Standing, Weight};
 use crate::attribute::analysis::Analysis;
 use crate::measure::{Heat, Scale, Share};
+
+/// Most characters of a note.
+const MAX_NOTE: usize = 600;
 
 /// The numbers of one analysis as spans.
 pub(super) struct Numbers {
@@ -55,6 +59,10 @@ impl Numbers {
     /// `34% (1.20s)`, where the whole has been named.
     pub(super) fn part(&self, value: i64) -> String {
         format!("{} ({})", self.whole_percent(value), self.value(value))
+    }
+
+    pub(super) fn total(&self) -> i64 {
+        self.total
     }
 
     pub(super) fn heat(&self, cumulative: i64) -> Heat {
@@ -154,12 +162,15 @@ pub(super) fn accounting(analysis: &Analysis<'_>, explain: &str) -> Vec<Sentence
         None => with_line(costs.accounting.leaf_bucket(Bucket::WithLine), &numbers),
     };
     let reasons = placed.is_some().then(|| Sentence::new("For the reasons: ").command(explain));
-    let workspace = (!analysis.groups.has_workspace()).then(|| {
-        Sentence::new("No workspace was given: add ")
-            .command("--workspace DIR")
-            .text(" to see what the lines of your own code cost.")
-    });
+    let workspace = (!analysis.groups.has_workspace()).then(workspace_hint);
     placed.into_iter().chain(reasons).chain(workspace).collect()
+}
+
+/// What to do to see one's own code.
+pub(super) fn workspace_hint() -> Sentence {
+    Sentence::new("No workspace was given: add ")
+        .command("--workspace DIR")
+        .text(" to see what the lines of your own code cost.")
 }
 
 fn with_line(with_line: i64, numbers: &Numbers) -> Option<Sentence> {
@@ -219,5 +230,6 @@ pub(super) fn more(hidden: usize, rows: &str) -> Option<Sentence> {
 /// What was odd about the profile, at the end of every view.
 pub(super) fn notes(analysis: &Analysis<'_>) -> impl Iterator<Item = Sentence> {
     let notes = analysis.profile.notes().iter().chain(&analysis.costs.notes);
-    notes.map(|note| Sentence::new("Note: ").data(note))
+    // Sentences of ours, but they quote the file.
+    notes.map(|note| Sentence::new("Note: ").text(data::shown_within(note, MAX_NOTE)))
 }
