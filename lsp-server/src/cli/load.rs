@@ -12,7 +12,7 @@ use profiler_core::decode::{Limits, decode};
 use profiler_core::paths::{Workspace, WorkspaceOptions};
 use profiler_core::profile::{Profile, ValueTypeError};
 
-use super::{Failure, Selection};
+use super::{Baseline, Failure, Selection};
 
 /// A decoded profile and its name.
 pub(super) struct Loaded {
@@ -91,14 +91,15 @@ pub(super) struct Input {
 }
 
 impl Input {
-    pub(super) fn load(path: &Path, selection: &Selection) -> Result<Self, Failure> {
-        Ok(Self { new: load(path)?, base: selection.base.as_deref().map(load).transpose()? })
+    pub(super) fn load(path: &Path, baseline: &Baseline) -> Result<Self, Failure> {
+        Ok(Self { new: load(path)?, base: baseline.base.as_deref().map(load).transpose()? })
     }
 
     /// Counts what was asked for.
     pub(super) fn analyze<'p>(
         &'p self,
         selection: &Selection,
+        baseline: &Baseline,
     ) -> Result<(Analysis<'p>, Option<ComparedTo<'p>>), Failure> {
         let profile = &self.new.profile;
         let value_type = match &selection.value_type {
@@ -117,7 +118,7 @@ impl Input {
         let Some(base) = &self.base else { return Ok((analysis, None)) };
         let groups = groups(&base.profile, workspace, base.profile.meta().default_value_type);
         let compared = analysis
-            .compare_to(&base.profile, groups, selection.normalize, &never)
+            .compare_to(&base.profile, groups, baseline.normalize, &never)
             .map_err(|error| Failure::Input(format!("{} and {}: {error}", self.new.origin, base.origin)))?;
         Ok((analysis, Some(compared)))
     }

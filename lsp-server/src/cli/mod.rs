@@ -2,19 +2,25 @@
 //!
 //! Machine output goes to stdout and nothing else does; a failure is one sentence on stderr.
 
+mod annotate;
+mod completions;
+mod explain;
 mod load;
+mod output;
 mod report;
+mod roots;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand};
 use profiler_core::attribute::Filter;
 
 /// The cost of every line of code, on that line.
 #[derive(Parser, Debug)]
-#[command(name = "perflens", version, about, max_term_width = 100)]
+#[command(name = "perflens", version = version(), about, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -24,22 +30,20 @@ struct Cli {
 enum Command {
     /// Show what lines, functions and files cost
     Report(report::Arguments),
+    /// Show a source file with the cost of every line beside it
+    Annotate(annotate::Arguments),
+    /// Tell where the value of a profile went, why, and what to do about it
+    Explain(explain::Arguments),
+    /// Print a script that completes commands in a shell
+    Completions(completions::Arguments),
 }
 
 /// What every command that reads a profile takes.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Selection {
     /// Value type to count, as TYPE or TYPE/UNIT [default: the profile's own choice]
     #[arg(long = "type", value_name = "TYPE[/UNIT]")]
     value_type: Option<String>,
-
-    /// Compare with this profile: new − base for every row
-    #[arg(long, value_name = "PROFILE")]
-    base: Option<PathBuf>,
-
-    /// Bring the values to the base's sum before comparing
-    #[arg(long, requires = "base")]
-    normalize: bool,
 
     /// Keep samples that match, as [frame.]FIELD OP VALUE: `fn~parse`, `label.route=/spin`
     ///
@@ -52,6 +56,18 @@ pub(crate) struct Selection {
     /// Match the profile's paths with the files of this folder; may be given several times
     #[arg(long, value_name = "DIR")]
     workspace: Vec<PathBuf>,
+}
+
+/// What commands take that can compare two profiles.
+#[derive(Args, Debug, Default)]
+pub(crate) struct Baseline {
+    /// Compare with this profile: new − base for every row
+    #[arg(long, value_name = "PROFILE")]
+    base: Option<PathBuf>,
+
+    /// Bring the values to the base's sum before comparing
+    #[arg(long, requires = "base")]
+    normalize: bool,
 }
 
 /// Why a command failed; displays as one sentence.
@@ -84,11 +100,46 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
+/// Version and system, so that a report of a fault needs no second question.
+fn version() -> &'static str {
+    static VERSION: LazyLock<String> = LazyLock::new(|| {
+        format!("{} ({} {})", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH)
+    });
+    &VERSION
+}
+
+/// The command that explains where the value of a profile went, as it would be typed.
+fn explain_command(profile: &Path, selection: &Selection) -> String {
+    let mut words = vec!["perflens explain".to_owned(), shell_word(&profile.to_string_lossy())];
+    if let Some(value_type) = &selection.value_type {
+        words.extend(["--type".to_owned(), shell_word(value_type)]);
+    }
+    for root in &selection.workspace {
+        words.extend(["--workspace".to_owned(), shell_word(&root.to_string_lossy())]);
+    }
+    for filter in &selection.filters {
+        words.extend(["--filter".to_owned(), shell_word(&filter.to_string())]);
+    }
+    words.join(" ")
+}
+
+/// The text as one word of a shell.
+fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:,@%=".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Report(arguments) => report::run(&arguments),
+        Command::Annotate(arguments) => annotate::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
     };
     match result {
         // Whoever closed the pipe has seen enough; that is no failure.

@@ -1,15 +1,26 @@
 //! `perflens report`.
 
-use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use profiler_core::view::report;
+use profiler_core::view::hotspots::{self, By, Options};
+use profiler_core::view::{compare, report};
 
 use super::load::Input;
-use super::{Failure, Selection};
+use super::output::{self, Format};
+use super::{Baseline, Failure, Selection, explain_command};
 
 #[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  perflens report cpu.pb.gz --workspace .
+      what the lines of this project cost, libraries they call included
+  perflens report cpu.pb.gz --by function --filter 'label.route=/search'
+      functions, for the requests of one route
+  perflens report new.pb.gz --base old.pb.gz --workspace .
+      what has changed since, and whether it is more than noise
+  perflens report heap.pb.gz --type alloc_objects --format json --top 0
+      every row, exact, for a program")]
 pub(super) struct Arguments {
     /// The profile: a file, or - for standard input
     #[arg(value_name = "PROFILE")]
@@ -18,8 +29,15 @@ pub(super) struct Arguments {
     #[command(flatten)]
     selection: Selection,
 
+    #[command(flatten)]
+    baseline: Baseline,
+
+    /// What a row of the table is; JSON has all three
+    #[arg(long, value_enum, default_value_t = Rows::Line)]
+    by: Rows,
+
     /// How to print it
-    #[arg(long, value_enum, default_value_t = Format::Json)]
+    #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
     /// Rows of each table; 0 means all
@@ -28,27 +46,41 @@ pub(super) struct Arguments {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
-    /// Exact numbers for programs
-    Json,
+enum Rows {
+    Line,
+    Function,
+    File,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let input = Input::load(&arguments.profile, &arguments.selection)?;
-    let (analysis, compared) = input.analyze(&arguments.selection)?;
-    let report = match (&compared, &input.base) {
-        (Some(compared), Some(base)) => {
-            report::comparison(&input.new.origin, &base.origin, &analysis, compared, arguments.top)
-        }
-        _ => report::report(&input.new.origin, &analysis, arguments.top),
-    };
-    let mut out = BufWriter::new(io::stdout().lock());
-    match arguments.format {
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &report)?;
-            writeln!(out)?;
-        }
+    let input = Input::load(&arguments.profile, &arguments.baseline)?;
+    let (analysis, compared) = input.analyze(&arguments.selection, &arguments.baseline)?;
+    let compared = compared.as_ref().zip(input.base.as_ref());
+    if arguments.format == Format::Json {
+        return output::json(&match compared {
+            Some((compared, base)) => {
+                report::comparison(&input.new.origin, &base.origin, &analysis, compared, arguments.top)
+            }
+            None => report::report(&input.new.origin, &analysis, arguments.top),
+        });
     }
-    out.flush()?;
-    Ok(())
+    let explain = explain_command(&arguments.profile, &arguments.selection);
+    let options = Options {
+        origin: &input.new.origin,
+        by: match arguments.by {
+            Rows::Line => By::Line,
+            Rows::Function => By::Function,
+            Rows::File => By::File,
+        },
+        top: arguments.top,
+        explain: &explain,
+    };
+    let document = match compared {
+        Some((compared, base)) => compare::comparison(&analysis, compared, &base.origin, &options),
+        None => hotspots::hotspots(&analysis, &options),
+    };
+    match arguments.format {
+        Format::Markdown => output::markdown(&document),
+        Format::Text | Format::Json => output::text(&document),
+    }
 }

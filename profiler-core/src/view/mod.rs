@@ -2,5 +2,22 @@
 //!
 //! A view is a pure function of an [`Analysis`](crate::attribute::analysis::Analysis) and
 //! its settings. Numbers become text in [`measure`](crate::measure) only.
+//!
+//! ```text
+//!                 ┌▶ report, annotate ──────────▶ JSON
+//! Analysis ──view─┤                          ┌──▶ text ──────▶ terminal, pipe
+//!                 └▶ hotspots, … ─▶ Document ┴──▶ markdown ──▶ chat, pull request
+//! ```
 
+pub mod annotate;
+pub mod compare;
+pub mod data;
+pub mod document;
+pub mod explain;
+pub mod hotspots;
+pub mod markdown;
 pub mod report;
+pub mod source;
+mod summary;
+pub mod table;
+pub mod text;

@@ -1,5 +1,4 @@
-//! The report: the stable JSON of `perflens report`, as plain data that text and markdown
-//! are made of as well.
+//! The report: the stable JSON of `perflens report`, as plain data.
 //!
 //! Values are exact integers in the unit of the selected value type, never scaled. Fields
 //! may be added; their meaning does not change within a `schema`.
@@ -118,7 +117,7 @@ impl Location {
 }
 
 /// What a row costs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Values {
     /// Σv of samples whose leaf is here.
     pub flat: i64,
@@ -389,14 +388,14 @@ fn head(origin: &str, analysis: &Analysis<'_>) -> Head {
 }
 
 /// Turns rows of one side into words.
-struct Rows<'a> {
+pub(super) struct Rows<'a> {
     profile: &'a Profile,
     groups: &'a FileGroups,
     costs: &'a Costs,
 }
 
 impl<'a> Rows<'a> {
-    fn of(analysis: &'a Analysis<'a>) -> Self {
+    pub(super) fn of(analysis: &'a Analysis<'a>) -> Self {
         Self { profile: analysis.profile, groups: &analysis.groups, costs: &analysis.costs }
     }
 
@@ -409,7 +408,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn location(&self, group: GroupId) -> Location {
+    pub(super) fn location(&self, group: GroupId) -> Location {
         let file = self.groups.path(self.profile, group).to_owned();
         if !self.groups.has_workspace() {
             return Location { file, workspace_file: None, evidence: None, aliases: None };

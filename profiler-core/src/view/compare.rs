@@ -1,0 +1,314 @@
+//! The table of `perflens report --base`: what changed, and whether that is more than chance.
+//!
+//! Differences are percentage points of the base's total, so that small rows stay small;
+//! there is no relative per cent. Where the totals or the durations of the two sides differ
+//! by more than a tenth, values would mislead: then each side counts as shares of its own
+//! total.
+
+use std::cmp::Ordering;
+
+use super::document::{Document, Role, Sentence, Span};
+use super::hotspots::{self, By, Options, Row};
+use super::summary::{self, Numbers};
+use super::table::{Column, Table};
+use crate::attribute::analysis::{Analysis, ComparedTo};
+use crate::attribute::compare::{Pair, SideCost};
+use crate::measure::{PointChange, Share, difference_is_noise};
+
+/// Fewer samples on both sides are too few to trust.
+const FEW_SAMPLES: i64 = 10;
+/// Differences below a tenth of a point are left out,
+const SHOWN_TENTHS: u32 = 1;
+/// and those above three points stand out.
+const MUCH_TENTHS: u32 = 30;
+
+/// How the two sides were made comparable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Value,
+    Normalized,
+    /// With what differs too much for values.
+    Share(&'static str),
+}
+
+/// Two analyses and what their differences are measured by.
+pub(super) struct Sides<'a> {
+    pub(super) new: &'a Analysis<'a>,
+    pub(super) base: &'a Analysis<'a>,
+    mode: Mode,
+    new_numbers: Numbers,
+    base_numbers: Numbers,
+}
+
+/// What became of one row.
+pub(super) struct Change<'a> {
+    pair: &'a Pair,
+    /// `None` when the base holds nothing to measure by.
+    points: Option<PointChange>,
+    is_noise: Option<bool>,
+}
+
+/// A row that is listed.
+struct Listed<'a> {
+    change: Change<'a>,
+    row: Row<'a>,
+    /// The side the row's words come from.
+    words: &'a Analysis<'a>,
+}
+
+/// Makes the table. `options.origin` names the new profile.
+pub fn comparison<'a>(
+    analysis: &'a Analysis<'a>,
+    compared: &'a ComparedTo<'a>,
+    base_origin: &str,
+    options: &Options<'_>,
+) -> Document {
+    let sides = Sides::of(analysis, compared);
+    let pairs = match options.by {
+        By::Line => &compared.comparison.lines,
+        By::Function => &compared.comparison.functions,
+        By::File => &compared.comparison.files,
+    };
+    let all = sides.listed(pairs, options.by);
+    let count = all.len();
+    let mut rows: Vec<Listed<'_>> = all.into_iter().filter(|row| row.change.is_shown()).collect();
+    rows.sort_by(|a, b| match (a.change.points, b.change.points) {
+        (Some(a), Some(b)) => b.cmp_size(a),
+        // Without a measure they are in order already.
+        _ => Ordering::Equal,
+    });
+
+    let mut document = Document::default();
+    document.paragraph(sides.title(options.origin, base_origin));
+    let left_out = count - rows.len();
+    let small = (left_out > 0).then(|| {
+        let verb = if left_out == 1 { "has" } else { "have" };
+        Sentence::default().faint(format!("{left_out} {} {verb} changed by less than 0.1pp", options.by.noun(left_out)))
+    });
+    if rows.is_empty() {
+        document.paragraph([Sentence::new(format!("No {} has changed by 0.1pp or more.", options.by.noun(1)))]);
+    } else {
+        let shown = &rows[..rows.len().min(options.limit())];
+        let table = sides.table(shown, options.by);
+        let more = summary::more(rows.len() - shown.len(), options.by.plural());
+        let mut footers: Vec<Sentence> = more.into_iter().chain(small).collect();
+        footers.extend(legend(shown));
+        document.table(sides.caption(options.by), table, footers);
+    }
+    document.paragraph(summary::accounting(analysis, options.explain));
+    document.paragraph(summary::notes(analysis).chain(summary::notes(&compared.base)));
+    document
+}
+
+impl<'a> Sides<'a> {
+    pub(super) fn of(new: &'a Analysis<'a>, compared: &'a ComparedTo<'a>) -> Self {
+        let base = &compared.base;
+        let duration = |analysis: &Analysis<'_>| analysis.profile.meta().duration_ns.filter(|&duration| duration > 0);
+        let mode = if compared.normalized_by.is_some() {
+            Mode::Normalized
+        } else if new.costs.total == 0 || base.costs.total == 0 {
+            Mode::Value
+        } else if differs_much(new.costs.total, base.costs.total) {
+            Mode::Share("totals")
+        } else if duration(new).zip(duration(base)).is_some_and(|(new, base)| differs_much(new, base)) {
+            Mode::Share("durations")
+        } else {
+            Mode::Value
+        };
+        Self { new, base, mode, new_numbers: Numbers::of(new), base_numbers: Numbers::of(base) }
+    }
+
+    /// Names both sides, their amounts, and how they were made comparable.
+    pub(super) fn title(&self, origin: &str, base_origin: &str) -> Vec<Sentence> {
+        let total = |numbers: &Numbers, analysis: &Analysis<'_>| numbers.value(analysis.costs.total);
+        let of_base = || Sentence::new("percentage points of the base's ").then(self.base_numbers.whole());
+        vec![
+            Sentence::default()
+                .span(Span::data(origin).with_role(Role::Strong))
+                .text(" against ")
+                .span(Span::data(base_origin).with_role(Role::Strong))
+                .text(" (base)"),
+            Sentence::default().data(&self.new.selected().kind).text(format!(
+                " {} against {} · {} against {}",
+                total(&self.new_numbers, self.new),
+                total(&self.base_numbers, self.base),
+                summary::amount(self.new),
+                summary::amount(self.base),
+            )),
+            match self.mode {
+                Mode::Value => Sentence::new("By value: differences are ").then(of_base()).text("."),
+                Mode::Normalized => {
+                    Sentence::new("Normalized: new values are brought to the base's sum; differences are ")
+                        .then(of_base())
+                        .text(".")
+                }
+                Mode::Share(what) => Sentence::new(format!(
+                    "By share, as the {what} differ by more than 10 %: each side counts as shares of its own total, \
+                     differences are percentage points between them."
+                )),
+            },
+        ]
+    }
+
+    fn caption(&self, by: By) -> Sentence {
+        let of = if let Mode::Share(_) = self.mode { "share of each side's total" } else { "of base" };
+        Sentence::default().strong(format!("{} by change of cost with calls", by.title())).text(format!(", {of}"))
+    }
+
+    fn listed(&self, pairs: &'a [Pair], by: By) -> Vec<Listed<'a>> {
+        let rows = |analysis: &'a Analysis<'a>| hotspots::rows(analysis, by).collect::<Vec<_>>();
+        let (new_rows, base_rows) = (rows(self.new), rows(self.base));
+        let listed = pairs.iter().filter_map(|pair| {
+            let (words, row) = match (pair.new.row, pair.base.row) {
+                (Some(row), _) => (self.new, new_rows[row]),
+                (None, row) => (self.base, base_rows[row?]),
+            };
+            hotspots::is_listed(words, row.file).then(|| Listed { change: self.change(pair), row, words })
+        });
+        listed.collect()
+    }
+
+    pub(super) fn change<'c>(&self, pair: &'c Pair) -> Change<'c> {
+        let points = self.points(pair.new.cost.cumulative, pair.base.cost.cumulative);
+        Change { pair, points, is_noise: self.is_noise(pair) }
+    }
+
+    fn points(&self, new: i64, base: i64) -> Option<PointChange> {
+        let (new_total, base_total) = (self.new.costs.total, self.base.costs.total);
+        match self.mode {
+            Mode::Share(_) => Some(PointChange::between(Share::of(new, new_total)?, Share::of(base, base_total)?)),
+            Mode::Value | Mode::Normalized => PointChange::of_base(i128::from(new) - i128::from(base), base_total),
+        }
+    }
+
+    fn is_noise(&self, pair: &Pair) -> Option<bool> {
+        let samples = |side: &SideCost| side.samples.and_then(|samples| u64::try_from(samples).ok());
+        let (new, base) = (i128::from(pair.new.cost.cumulative), i128::from(pair.base.cost.cumulative));
+        let (new_scale, base_scale) = match self.mode {
+            Mode::Share(_) => (i128::from(self.base.costs.total), i128::from(self.new.costs.total)),
+            Mode::Value | Mode::Normalized => (1, 1),
+        };
+        difference_is_noise(new * new_scale, samples(&pair.new), base * base_scale, samples(&pair.base))
+    }
+
+    fn table(&self, rows: &[Listed<'_>], by: By) -> Table {
+        let mut columns = Self::change_columns();
+        columns.extend([
+            Column::number(summary::own_heading(self.new)),
+            Column::number(""),
+            Column::words("samples").after(0),
+        ]);
+        columns.extend(hotspots::place_columns(by));
+        let mut table = Table::new(columns);
+        table.rows = rows.iter().map(|row| self.cells(row, by)).collect();
+        table
+    }
+
+    /// The columns of [`change_cells`](Self::change_cells).
+    pub(super) fn change_columns() -> Vec<Column> {
+        vec![
+            Column::glyph(),
+            Column::number("with calls").after(1),
+            Column::number("base"),
+            Column::words("→new").after(0),
+        ]
+    }
+
+    /// `▲ +7.7pp 925ms→1.20s`.
+    pub(super) fn change_cells(&self, change: &Change<'_>) -> Vec<Span> {
+        let role = change.role();
+        let (before, after) = self.values(change.pair);
+        vec![
+            Span::new(change.glyph(), role),
+            Span::new(change.points.map_or_else(|| "new".to_owned(), |points| points.to_string()), role),
+            Span::new(before, Role::Plain),
+            Span::new(after, Role::Plain),
+        ]
+    }
+
+    fn cells(&self, row: &Listed<'_>, by: By) -> Vec<Span> {
+        let Pair { new, base } = row.change.pair;
+        let own = |side: &SideCost| summary::own(self.new, side.cost);
+        let own = self.points(own(new), own(base)).filter(|points| points.direction().is_ne());
+        let (samples_before, samples_after) = match (base.samples, new.samples) {
+            (Some(base), Some(new)) => {
+                (base.to_string(), format!("→{new}{}", if row.change.is_few() { "*" } else { "" }))
+            }
+            _ => (String::new(), String::new()),
+        };
+        let mut cells = self.change_cells(&row.change);
+        cells.extend([
+            own.map_or_else(|| Span::new("0", Role::Faint), |points| Span::new(points.to_string(), Role::Plain)),
+            Span::new(samples_before, Role::Faint),
+            Span::new(samples_after, Role::Faint),
+        ]);
+        cells.extend(hotspots::place_cells(row.words, by, &row.row));
+        cells
+    }
+
+    /// `925ms` and `→1.20s`; `new` or `gone` where a side doesn't have the row.
+    fn values(&self, pair: &Pair) -> (String, String) {
+        let text = |numbers: &Numbers, side: &SideCost| match self.mode {
+            Mode::Share(_) => numbers.share(side.cost.cumulative),
+            Mode::Value | Mode::Normalized => numbers.value(side.cost.cumulative),
+        };
+        let (new, base) = (text(&self.new_numbers, &pair.new), text(&self.base_numbers, &pair.base));
+        match (pair.new.row, pair.base.row) {
+            (Some(_), None) => ("new".to_owned(), format!(" {new}")),
+            (None, _) => ("gone".to_owned(), format!(" {base}")),
+            _ => (base, format!("→{new}")),
+        }
+    }
+}
+
+impl Change<'_> {
+    /// Whether it is large enough to be worth a line.
+    pub(super) fn is_shown(&self) -> bool {
+        self.points.is_none_or(|points| points.cmp_tenths(SHOWN_TENTHS).is_ge())
+    }
+
+    fn is_few(&self) -> bool {
+        let few = |side: &SideCost| side.samples.is_some_and(|samples| samples.abs() < FEW_SAMPLES);
+        few(&self.pair.new) && few(&self.pair.base)
+    }
+
+    fn glyph(&self) -> &'static str {
+        match self.pair.diff_cumulative().cmp(&0) {
+            _ if self.is_noise == Some(true) => "≈",
+            Ordering::Greater => "▲",
+            Ordering::Less => "▼",
+            Ordering::Equal => "",
+        }
+    }
+
+    fn role(&self) -> Role {
+        if self.is_noise == Some(true) {
+            return Role::Faint;
+        }
+        match self.points.map(|points| (points.direction(), points.cmp_tenths(MUCH_TENTHS))) {
+            Some((Ordering::Greater, Ordering::Greater)) => Role::MuchMore,
+            Some((Ordering::Greater, _)) => Role::More,
+            Some((Ordering::Less, _)) => Role::Less,
+            Some((Ordering::Equal, _)) | None => Role::Plain,
+        }
+    }
+}
+
+fn legend(rows: &[Listed<'_>]) -> Vec<Sentence> {
+    let mut lines = Vec::new();
+    if rows.iter().any(|row| row.change.is_noise == Some(true)) {
+        lines.push("≈ may well be chance: within the 95 % confidence interval of the sample counts");
+    }
+    if rows.iter().any(|row| row.change.is_few()) {
+        lines.push("* fewer than 10 samples on either side: too few to trust");
+    }
+    if rows.iter().all(|row| row.change.is_noise.is_none()) {
+        lines.push("samples are not counted in both profiles, so what is chance can't be told");
+    }
+    lines.into_iter().map(|line| Sentence::default().faint(line)).collect()
+}
+
+fn differs_much(new: i64, base: i64) -> bool {
+    let (new, base) = (i128::from(new), i128::from(base));
+    (new - base).abs() * 10 > base
+}

@@ -1,0 +1,235 @@
+//! What stands above and below the numbers of every view: which profile this is, what was
+//! counted, what shares are of, what is not shown and how to see it.
+
+use super::data;
+use super::document::{Role, Sentence, Span};
+use super::table::Column;
+use crate::attribute::Cost;
+use crate::attribute::accounting::{Bucket, Standing, Weight};
+use crate::attribute::analysis::Analysis;
+use crate::measure::{Heat, Scale, Share};
+
+/// Most characters of a note.
+const MAX_NOTE: usize = 600;
+
+/// The numbers of one analysis as spans.
+pub(super) struct Numbers {
+    scale: Scale,
+    kind: String,
+    total: i64,
+    placed: i64,
+}
+
+impl Numbers {
+    pub(super) fn of(analysis: &Analysis<'_>) -> Self {
+        let (profile, costs) = (analysis.profile, &analysis.costs);
+        Self {
+            scale: Scale::for_people(profile.value_types(), profile.meta(), analysis.value_type),
+            kind: analysis.selected().kind.clone(),
+            total: costs.total,
+            placed: costs.accounting.shown().unwrap_or(costs.total),
+        }
+    }
+
+    /// `1.20s`.
+    pub(super) fn value(&self, value: impl Into<i128>) -> String {
+        self.scale.quantity(value).to_string()
+    }
+
+    /// `34.0%` of the total; nothing when the total is.
+    pub(super) fn share(&self, value: i64) -> String {
+        Share::of(value, self.total).map_or_else(String::new, |share| share.to_string())
+    }
+
+    /// `34%` of the total, for sentences.
+    pub(super) fn whole_percent(&self, value: i64) -> String {
+        Share::of(value, self.total).map_or_else(|| "0%".to_owned(), Share::whole_percent)
+    }
+
+    /// `1.86s cpu`: what shares are of.
+    pub(super) fn whole(&self) -> Sentence {
+        Sentence::new(format!("{} ", self.value(self.total))).data(&self.kind)
+    }
+
+    /// `34% of 3.52s cpu`, for sentences.
+    pub(super) fn part_of_whole(&self, value: i64) -> Sentence {
+        Sentence::new(format!("{} of ", self.whole_percent(value))).then(self.whole())
+    }
+
+    /// `34% (1.20s)`, where the whole has been named.
+    pub(super) fn part(&self, value: i64) -> String {
+        format!("{} ({})", self.whole_percent(value), self.value(value))
+    }
+
+    pub(super) fn total(&self) -> i64 {
+        self.total
+    }
+
+    pub(super) fn heat(&self, cumulative: i64) -> Heat {
+        Heat::of(cumulative, self.placed)
+    }
+
+    /// The block of a level, the cell of [`Column::glyph`].
+    pub(super) fn block(heat: Heat) -> Span {
+        Span::new(heat.block().map_or_else(String::new, String::from), Role::Heat(heat))
+    }
+
+    /// Share and value of a cost, the cells of [`number_columns`].
+    pub(super) fn cells(&self, value: i64, role: Role) -> [Span; 2] {
+        let role = if value == 0 { Role::Faint } else { role };
+        [Span::new(self.share(value), role), Span::new(self.value(value), role)]
+    }
+}
+
+/// Columns for share and value under one heading.
+pub(super) fn number_columns(heading: &str, gap: usize) -> [Column; 2] {
+    [Column::number("").after(gap), Column::number(heading).after(1)]
+}
+
+/// What a row is to blame for: with a workspace what is spent `here`, libraries it calls
+/// included; without one, what the row itself spends.
+pub(super) fn own_heading(analysis: &Analysis<'_>) -> &'static str {
+    if analysis.groups.has_workspace() { "here" } else { "self" }
+}
+
+/// The value under [`own_heading`].
+pub(super) fn own(analysis: &Analysis<'_>, cost: Cost) -> i64 {
+    if analysis.groups.has_workspace() { cost.direct } else { cost.flat }
+}
+
+/// Which profile this is and how much it holds.
+pub(super) fn title(origin: &str, analysis: &Analysis<'_>) -> Vec<Sentence> {
+    let numbers = Numbers::of(analysis);
+    let costs = &analysis.costs;
+    let mut line = Sentence::default()
+        .span(Span::data(origin).with_role(Role::Strong))
+        .text(" · ")
+        .data(&numbers.kind)
+        .strong(format!(" {}", numbers.value(costs.total)));
+    if costs.net != costs.total {
+        line = line.text(format!(", net {}", numbers.value(costs.net)));
+    }
+    line = line.text(format!(" · {}", amount(analysis)));
+    if let Some(shown) = costs.accounting.shown() {
+        line = line.text(format!(" · {} placed in the workspace", numbers.whole_percent(shown)));
+    }
+    let filters = filters(analysis, &numbers);
+    [line].into_iter().chain(filters).collect()
+}
+
+/// `186 samples over 4.02s`.
+pub(super) fn amount(analysis: &Analysis<'_>) -> String {
+    let count = Scale::of_unit("count");
+    let costs = &analysis.costs;
+    let amount = match costs.samples {
+        Some(samples) => plural(samples.unsigned_abs(), "sample", &count),
+        None => plural(costs.records, "record", &count),
+    };
+    match analysis.profile.meta().duration_ns {
+        Some(duration) if duration > 0 => format!("{amount} over {}", Scale::of_unit("ns").quantity(duration)),
+        _ => amount,
+    }
+}
+
+fn plural(number: u64, what: &str, scale: &Scale) -> String {
+    format!("{} {what}{}", scale.quantity(number), if number == 1 { "" } else { "s" })
+}
+
+fn filters(analysis: &Analysis<'_>, numbers: &Numbers) -> Option<Sentence> {
+    let (first, rest) = analysis.filters.split_first()?;
+    let mut line = Sentence::new("Filtered by ").data(&first.to_string());
+    for filter in rest {
+        line = line.text(" and ").data(&filter.to_string());
+    }
+    let filtered = analysis.costs.accounting.filtered.value;
+    Some(line.text(format!(
+        ": {} of {} left out",
+        numbers.value(filtered),
+        numbers.value(i128::from(filtered) + i128::from(analysis.costs.total))
+    )))
+}
+
+/// Where the value is that no line shows, and what to do next; nothing when every line is
+/// there.
+pub(super) fn accounting(analysis: &Analysis<'_>, explain: &str) -> Vec<Sentence> {
+    let numbers = Numbers::of(analysis);
+    let costs = &analysis.costs;
+    if costs.total == 0 {
+        return vec![nothing(analysis, &numbers)];
+    }
+    let placed = match &costs.accounting.workspace {
+        Some(standings) => placed(standings, &numbers),
+        None => with_line(costs.accounting.leaf_bucket(Bucket::WithLine), &numbers),
+    };
+    let reasons = placed.is_some().then(|| Sentence::new("For the reasons: ").command(explain));
+    let workspace = (!analysis.groups.has_workspace()).then(workspace_hint);
+    placed.into_iter().chain(reasons).chain(workspace).collect()
+}
+
+/// What to do to see one's own code.
+pub(super) fn workspace_hint() -> Sentence {
+    Sentence::new("No workspace was given: add ")
+        .command("--workspace DIR")
+        .text(" to see what the lines of your own code cost.")
+}
+
+fn with_line(with_line: i64, numbers: &Numbers) -> Option<Sentence> {
+    let rest = numbers.total - with_line;
+    (rest != 0).then(|| {
+        numbers.part_of_whole(with_line).text(format!(" ends on a source line, {} does not.", numbers.part(rest)))
+    })
+}
+
+fn placed(standings: &[Weight; 9], numbers: &Numbers) -> Option<Sentence> {
+    let of = |standing: Standing| standings[standing as usize].value;
+    let rest: Vec<String> = [
+        (Standing::Ambiguous, "in files that could be several of the workspace"),
+        (Standing::Generated, "in generated code"),
+        (Standing::Dependency, "in dependencies"),
+        (Standing::Toolchain, "in the toolchain"),
+        (Standing::NoMatch, "in files not found in the workspace"),
+        (Standing::NoLine, "without a line"),
+        (Standing::NoFile, "without a file"),
+        (Standing::Unresolved, "unresolved"),
+    ]
+    .into_iter()
+    .filter(|&(standing, _)| of(standing) != 0)
+    .map(|(standing, words)| format!("{} {words}", numbers.part(of(standing))))
+    .collect();
+    (!rest.is_empty()).then(|| {
+        numbers
+            .part_of_whole(of(Standing::Shown))
+            .text(format!(" is in lines of the workspace or called from there; {}.", rest.join(", ")))
+    })
+}
+
+fn nothing(analysis: &Analysis<'_>, numbers: &Numbers) -> Sentence {
+    let filtered = analysis.costs.accounting.filtered.value;
+    if filtered > 0 {
+        return Sentence::new(format!("The filters left nothing of {} ", numbers.value(filtered)))
+            .data(&numbers.kind)
+            .text("; try fewer of them.");
+    }
+    let others: Vec<String> = (0..analysis.profile.value_types().len())
+        .filter(|&other| analysis.profile.sum(other).total > 0)
+        .map(|other| analysis.profile.value_types()[other].kind.clone())
+        .collect();
+    let sentence = Sentence::new("This profile holds nothing of the type ").data(&numbers.kind);
+    match others.first() {
+        Some(other) => sentence.text("; try ").command(&format!("--type {other}")).text("."),
+        None => sentence.text(", and nothing of any other."),
+    }
+}
+
+/// That a table goes on, and how to see it.
+pub(super) fn more(hidden: usize, rows: &str) -> Option<Sentence> {
+    (hidden > 0)
+        .then(|| Sentence::default().faint(format!("… {hidden} more {rows} (")).command("--top 0").faint(" shows all)"))
+}
+
+/// What was odd about the profile, at the end of every view.
+pub(super) fn notes(analysis: &Analysis<'_>) -> impl Iterator<Item = Sentence> {
+    let notes = analysis.profile.notes().iter().chain(&analysis.costs.notes);
+    // Sentences of ours, but they quote the file.
+    notes.map(|note| Sentence::new("Note: ").text(data::shown_within(note, MAX_NOTE)))
+}
