@@ -230,7 +230,7 @@ fn config() -> ProptestConfig {
     if std::env::var_os("PROPTEST_RNG_SEED").is_some() {
         return given;
     }
-    ProptestConfig { cases: 400, rng_seed: RngSeed::Fixed(1), ..given }
+    ProptestConfig { cases: 250, rng_seed: RngSeed::Fixed(1), ..given }
 }
 
 proptest! {
@@ -411,6 +411,7 @@ fn normalizing_scales_each_sample_like_the_reference() {
             .iter()
             .map(|row| {
                 let costs = row.costs;
+                assert_eq!(costs.diff_flat, Some(costs.flat - costs.base_flat.unwrap()), "of scaled values");
                 ((row.file.clone(), row.line), (costs.diff_flat.unwrap(), costs.diff_cumulative.unwrap()))
             })
             .collect();
