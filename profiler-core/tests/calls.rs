@@ -66,7 +66,7 @@ fn callers_of_a_function_in_its_own_stack_twice_are_both_listed() {
         &[],
         "a",
         &expect![[r"
-            cumulative 50 flat 0 root 0
+            cumulative 50 flat 0 root 50
             caller 50 b at line 2
             callee 50 b at line 2
             callee 50 d at line 4

@@ -171,10 +171,12 @@ fn query<'a>(path: &'a str, facts: impl Iterator<Item = &'a str>) -> PathQuery<'
 
 #[test]
 fn a_gopath_in_a_container_matches_by_its_end() {
-    files("//- /ws/postgres/init.go\n//- /ws/redis/init.go")
-        .check("/go/src/github.com/o/repo/postgres/init.go", expect![[r#"
+    files("//- /ws/postgres/init.go\n//- /ws/redis/init.go").check(
+        "/go/src/github.com/o/repo/postgres/init.go",
+        expect![[r#"
             /go/src/github.com/o/repo/postgres/init.go → postgres/init.go (by suffix postgres/init.go, 0.70)
-        "#]]);
+        "#]],
+    );
 }
 
 #[test]
@@ -360,49 +362,65 @@ fn a_bare_name_needs_the_functions() {
             CUPPERSCAN.cpp → no match: no file of that name in the workspace
         "#]],
     );
-    files("//- /ws/src/cupperscan.cpp").check("cupperscan.cpp", expect![[r#"
+    files("//- /ws/src/cupperscan.cpp").check(
+        "cupperscan.cpp",
+        expect![[r#"
         cupperscan.cpp → no match: only the file name agrees; possible: src/cupperscan.cpp
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn an_absolute_name_behind_the_folder_of_compilation_wins() {
-    files("//- /C:/git/src/main.cpp")
-        .roots(&["/C:/git"])
-        .check("/c/git/build/C:/git/src/main.cpp\n/c/git/src/main.cpp\n/mnt/c/git/src/main.cpp", expect![[r#"
+    files("//- /C:/git/src/main.cpp").roots(&["/C:/git"]).check(
+        "/c/git/build/C:/git/src/main.cpp\n/c/git/src/main.cpp\n/mnt/c/git/src/main.cpp",
+        expect![[r#"
             /c/git/build/C:/git/src/main.cpp → src/main.cpp (exact path, 1.00)
             /c/git/src/main.cpp → src/main.cpp (exact path, 1.00)
             /mnt/c/git/src/main.cpp → src/main.cpp (exact path, 1.00)
-        "#]]);
+        "#]],
+    );
 }
 
 #[test]
 fn a_slash_before_the_drive_is_nothing() {
-    files("//- /C:/ws/a.cpp").roots(&["/C:/ws"]).check(r"/C:\ws\a.cpp", expect![[r#"
+    files("//- /C:/ws/a.cpp").roots(&["/C:/ws"]).check(
+        r"/C:\ws\a.cpp",
+        expect![[r#"
         /C:\ws\a.cpp → a.cpp (exact path, 1.00)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn two_files_of_one_name_are_ambiguous() {
-    files("//- /ws/a/mod.rs\n//- /ws/b/mod.rs").check("mod.rs\n/build/c/mod.rs\n/build/b/mod.rs", expect![[r#"
+    files("//- /ws/a/mod.rs\n//- /ws/b/mod.rs").check(
+        "mod.rs\n/build/c/mod.rs\n/build/b/mod.rs",
+        expect![[r#"
         mod.rs → ambiguous: a/mod.rs, b/mod.rs
         /build/c/mod.rs → no match: only the file name agrees; possible: a/mod.rs, b/mod.rs
         /build/b/mod.rs → b/mod.rs (by suffix b/mod.rs, 0.70)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_volume_may_be_blind_to_case() {
     let profile = "C:/work/Go/a.go\nfile:///c%3A/work/go/a.go";
-    files("//- /C:/work/go/a.go").roots(&["/C:/work/go"]).case(Case::Blind).check(profile, expect![[r#"
+    files("//- /C:/work/go/a.go").roots(&["/C:/work/go"]).case(Case::Blind).check(
+        profile,
+        expect![[r#"
         C:/work/Go/a.go → a.go (exact path, 1.00)
         file:///c%3A/work/go/a.go → a.go (exact path, 1.00)
-    "#]]);
-    files("//- /C:/work/go/a.go").roots(&["/C:/work/go"]).check(profile, expect![[r#"
+    "#]],
+    );
+    files("//- /C:/work/go/a.go").roots(&["/C:/work/go"]).check(
+        profile,
+        expect![[r#"
         C:/work/Go/a.go → no match: only the file name agrees; possible: a.go
         file:///c%3A/work/go/a.go → a.go (exact path, 1.00)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -412,14 +430,20 @@ fn case_merges_two_spellings_only_on_a_blind_volume() {
         /app/Utils/helpers.py → no match: another path of the profile is a better match for the file that fits; possible: utils/helpers.py
         /app/utils/helpers.py → no match: another path of the profile is a better match for the file that fits; possible: utils/helpers.py
     "#]]);
-    files("//- /ws/utils/helpers.py").check(profile, expect![[r#"
+    files("//- /ws/utils/helpers.py").check(
+        profile,
+        expect![[r#"
         /app/Utils/helpers.py → no match: only the file name agrees; possible: utils/helpers.py
         /app/utils/helpers.py → utils/helpers.py (by suffix utils/helpers.py, 0.70)
-    "#]]);
-    files("//- /ws/utils/helpers.py\n//- /ws/Utils/helpers.py").check(profile, expect![[r#"
+    "#]],
+    );
+    files("//- /ws/utils/helpers.py\n//- /ws/Utils/helpers.py").check(
+        profile,
+        expect![[r#"
         /app/Utils/helpers.py → Utils/helpers.py (prefix /app/ → ., 0.90)
         /app/utils/helpers.py → utils/helpers.py (prefix /app/ → ., 0.90)
-    "#]]);
+    "#]],
+    );
 }
 
 #[cfg(unix)]
@@ -427,14 +451,20 @@ fn case_merges_two_spellings_only_on_a_blind_volume() {
 fn a_workspace_behind_a_link_has_two_names() {
     let text = "//- /private/var/ws/src/a.c\n//- /var -> /private/var";
     let profile = "$T/private/var/ws/src/a.c\n$T/var/ws/src/a.c";
-    files(text).roots(&["/var/ws"]).check(profile, expect![[r#"
+    files(text).roots(&["/var/ws"]).check(
+        profile,
+        expect![[r#"
         $T/private/var/ws/src/a.c → src/a.c (exact path, 1.00)
         $T/var/ws/src/a.c → src/a.c (exact path, 1.00)
-    "#]]);
-    files(text).roots(&["/private/var/ws"]).check(profile, expect![[r#"
+    "#]],
+    );
+    files(text).roots(&["/private/var/ws"]).check(
+        profile,
+        expect![[r#"
         $T/private/var/ws/src/a.c → src/a.c (exact path, 1.00)
         $T/var/ws/src/a.c → src/a.c (exact path, 1.00)
-    "#]]);
+    "#]],
+    );
 }
 
 #[cfg(unix)]
@@ -830,21 +860,26 @@ fn a_profile_teaches_where_it_was_built() {
         //- /ws/src/store.c
         //- /ws/src/net/tcp.c",
     )
-    .check("/build/src/store.c\n/build/src/net/tcp.c\n/build/main.c\n/elsewhere/main.c", expect![[r#"
+    .check(
+        "/build/src/store.c\n/build/src/net/tcp.c\n/build/main.c\n/elsewhere/main.c",
+        expect![[r#"
         /build/src/store.c → src/store.c (prefix /build/ → ., 0.90)
         /build/src/net/tcp.c → src/net/tcp.c (prefix /build/ → ., 0.90)
         /build/main.c → main.c (prefix /build/ → ., 0.90)
         /elsewhere/main.c → no match: only the file name agrees; possible: main.c, tools/main.c
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn one_guess_teaches_nothing() {
-    files("//- /ws/main.c\n//- /ws/tools/main.c\n//- /ws/src/store.c")
-        .check("/build/src/store.c\n/build/main.c", expect![[r#"
+    files("//- /ws/main.c\n//- /ws/tools/main.c\n//- /ws/src/store.c").check(
+        "/build/src/store.c\n/build/main.c",
+        expect![[r#"
             /build/src/store.c → src/store.c (by suffix src/store.c, 0.70)
             /build/main.c → no match: only the file name agrees; possible: main.c, tools/main.c
-        "#]]);
+        "#]],
+    );
 }
 
 #[test]
@@ -900,15 +935,21 @@ fn functions_tell_equal_candidates_apart_or_refuse_them() {
         def two():
             pass",
     );
-    fixture.check("/x/src/lib.py | two@1:2", expect![[r#"
+    fixture.check(
+        "/x/src/lib.py | two@1:2",
+        expect![[r#"
         /x/src/lib.py → b/src/lib.py (by suffix src/lib.py, 0.75)
-    "#]]);
+    "#]],
+    );
     fixture.check("/x/src/lib.py | three@1:2", expect![[r#"
         /x/src/lib.py → no match: the functions are not there in the file that fits; possible: a/src/lib.py, b/src/lib.py
     "#]]);
-    fixture.check("/x/src/lib.py", expect![[r#"
+    fixture.check(
+        "/x/src/lib.py",
+        expect![[r#"
         /x/src/lib.py → ambiguous: a/src/lib.py, b/src/lib.py
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -920,31 +961,49 @@ fn a_file_that_does_not_fit_the_lines_is_refused() {
         def log():
             pass",
     );
-    fixture.check("/x/src/log.py | log@3:4 | max 4", expect![[r#"
+    fixture.check(
+        "/x/src/log.py | log@3:4 | max 4",
+        expect![[r#"
         /x/src/log.py → src/log.py (by suffix src/log.py, 0.75)
-    "#]]);
-    fixture.check("/x/src/log.py | log@3:4 | max 400", expect![[r#"
+    "#]],
+    );
+    fixture.check(
+        "/x/src/log.py | log@3:4 | max 400",
+        expect![[r#"
         /x/src/log.py → no match: the file that fits is shorter than the profile's lines; possible: src/log.py
-    "#]]);
-    fixture.check("/x/src/log.py | log@90:91 | max 4", expect![[r#"
+    "#]],
+    );
+    fixture.check(
+        "/x/src/log.py | log@90:91 | max 4",
+        expect![[r#"
         /x/src/log.py → no match: the functions are not there in the file that fits; possible: src/log.py
-    "#]]);
-    fixture.check("/x/src/log.py | unlog@3:4 | max 4", expect![[r#"
+    "#]],
+    );
+    fixture.check(
+        "/x/src/log.py | unlog@3:4 | max 4",
+        expect![[r#"
         /x/src/log.py → no match: the functions are not there in the file that fits; possible: src/log.py
-    "#]]);
-    fixture.check("$T/ws/src/log.py | unlog@3:4 | max 400", expect![[r#"
+    "#]],
+    );
+    fixture.check(
+        "$T/ws/src/log.py | unlog@3:4 | max 400",
+        expect![[r#"
         $T/ws/src/log.py → src/log.py (exact path, 1.00)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_neighbour_with_the_same_layout_is_not_the_workspace() {
     let text = "//- /ws/src/lib.rs\n//- /ws/src/util.rs\n//- /dep/src/lib.rs\n//- /dep/src/util.rs";
-    files(text).check("$T/ws/src/util.rs\n$T/dep/src/lib.rs\n$T/dep/src/util.rs", expect![[r#"
+    files(text).check(
+        "$T/ws/src/util.rs\n$T/dep/src/lib.rs\n$T/dep/src/util.rs",
+        expect![[r#"
         $T/ws/src/util.rs → src/util.rs (exact path, 1.00)
         $T/dep/src/lib.rs → no match: the file itself is on this machine, outside the workspace; possible: src/lib.rs
         $T/dep/src/util.rs → no match: the file itself is on this machine, outside the workspace; possible: src/util.rs
-    "#]]);
+    "#]],
+    );
     files("//- /ws/src/lib.rs\n//- /ws/src/util.rs\n//- /ws/src/more.rs").check(
         "/build/app/src/lib.rs
         /build/app/src/util.rs
@@ -981,11 +1040,14 @@ fn ignored_files_are_found_by_their_place_only() {
         //- /ws/dist/app/main.js
         //- /ws/src/app.js",
     )
-    .check("/srv/dist/app/main.js\n/srv/app/main.js\n/srv/main.js", expect![[r#"
+    .check(
+        "/srv/dist/app/main.js\n/srv/app/main.js\n/srv/main.js",
+        expect![[r#"
         /srv/dist/app/main.js → dist/app/main.js (by suffix dist/app/main.js, 0.80)
         /srv/app/main.js → no match: no file of that name in the workspace
         /srv/main.js → no match: no file of that name in the workspace
-    "#]]);
+    "#]],
+    );
 }
 
 #[cfg(unix)]

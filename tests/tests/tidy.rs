@@ -10,9 +10,9 @@ fn root() -> PathBuf {
 }
 
 fn cargo(arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO")).current_dir(root()).args(arguments).output().unwrap();
+    let output = Command::new(env!("CARGO")).current_dir(root()).args(arguments).output().expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    String::from_utf8(output.stdout).expect("cargo prints UTF-8")
 }
 
 /// Names of the packages that are linked into `package`.

@@ -27,6 +27,7 @@ pub(super) fn finish(mut raw: Raw, context: &Context<'_>) -> Result<Profile, Dec
     builder.set_value_types(value_types);
     header(&raw, strings, &mut builder)?;
 
+    let is_function_only = has_one_line_per_function(&raw, &builder);
     let (mapping_rows, unusable_mappings) = Rows::new(raw.mappings.iter().map(|mapping| mapping.id));
     for mapping in std::mem::take(&mut raw.mappings) {
         builder.push_mapping(Mapping {
@@ -38,7 +39,6 @@ pub(super) fn finish(mut raw: Raw, context: &Context<'_>) -> Result<Profile, Dec
         })?;
     }
 
-    let is_function_only = has_one_line_per_function(&raw, &builder);
     let (function_rows, unusable_functions) = Rows::new(raw.functions.iter().map(|function| function.id));
     push_functions(std::mem::take(&mut raw.functions), strings, &mut builder)?;
     context.cancel.check()?;
@@ -240,7 +240,8 @@ fn resolve_label(label: &wire::Label, strings: Strings) -> Result<Label, DecodeE
 }
 
 /// Whether the file has the marks of the Rust crate `pprof` (0.15): it keys locations by
-/// function, so every sample of a function carries the line of the first one seen.
+/// function, so every sample of a function carries the line of the first one seen. No
+/// mappings, no addresses, and locations and functions are one to one.
 fn has_one_line_per_function(raw: &Raw, builder: &ProfileBuilder) -> bool {
     let types = &builder.profile.value_types;
     let is_its_types = types[..] == [ValueType::new("samples", "count"), ValueType::new("cpu", "nanoseconds")];
@@ -249,12 +250,15 @@ fn has_one_line_per_function(raw: &Raw, builder: &ProfileBuilder) -> bool {
             (key as usize) < builder.profile.strings.len() && builder.profile.text(StrId(key)) == "thread"
         })
     });
-    is_its_types
+    let has_marks = is_its_types
         && has_thread_label
         && raw.mappings.is_empty()
         && !raw.location_ids.is_empty()
         && raw.lines.len() == raw.location_ids.len()
         && raw.functions.len() == raw.location_ids.len()
         && (1..).zip(&raw.line_ends).all(|(row, &end)| row == end)
-        && raw.location_ids.iter().zip(&raw.lines).all(|(&id, line)| id == line.function)
+        && raw.addresses.iter().all(|&address| address == 0)
+        && raw.functions.iter().all(|function| function.start_line == 0);
+    let mut seen = rustc_hash::FxHashSet::default();
+    has_marks && raw.lines.iter().all(|line| seen.insert(line.function))
 }

@@ -103,36 +103,45 @@ struct RawLine {
 /// type, and value types that are value types.
 fn sniff(prefix: &[u8]) -> Confidence {
     let mut rest = prefix;
-    let mut seen = [0u32; 16];
+    let (mut known, mut unknown, mut has_own_fields) = (0u32, 0u32, false);
     while !rest.is_empty() {
         let Ok((number, wire_type)) = decode_key(&mut rest) else { break };
-        let wants_length = matches!(number, 1..=6 | 11 | 13);
-        match wire_type {
-            WireType::Varint if matches!(number, 7..=10 | 12..=15) => {
-                if decode_varint(&mut rest).is_err() {
-                    break;
-                }
+        let length = match wire_type {
+            WireType::Varint | WireType::LengthDelimited => {
+                let Ok(value) = decode_varint(&mut rest) else { break };
+                if wire_type == WireType::Varint { 0 } else { usize::try_from(value).unwrap_or(usize::MAX) }
             }
-            WireType::LengthDelimited if wants_length => {
-                let Ok(length) = decode_varint(&mut rest) else { break };
-                let Some(body) = usize::try_from(length).ok().and_then(|length| rest.get(..length)) else { break };
-                if number == field::SAMPLE_TYPE && !wire::is_value_type(body) {
-                    return Confidence::No;
-                }
-                rest.advance(body.len());
+            WireType::ThirtyTwoBit => 4,
+            WireType::SixtyFourBit => 8,
+            WireType::StartGroup | WireType::EndGroup => return Confidence::No,
+        };
+        let Some(body) = rest.get(..length) else { break };
+        let is_right = match number {
+            field::SAMPLE_TYPE => wire_type == WireType::LengthDelimited && wire::is_value_type(body),
+            2..=6 | field::PERIOD_TYPE => wire_type == WireType::LengthDelimited,
+            field::COMMENT => matches!(wire_type, WireType::Varint | WireType::LengthDelimited),
+            7..=15 => wire_type == WireType::Varint,
+            // A field of a later version of the format.
+            _ => {
+                unknown += 1;
+                rest.advance(length);
+                continue;
             }
-            _ => return Confidence::No,
+        };
+        if !is_right {
+            return Confidence::No;
         }
-        seen[number as usize] += 1;
+        known += 1;
+        // OTLP profiles start alike, but have the fields 1 and 2 only.
+        has_own_fields |= number > field::SAMPLE;
+        rest.advance(length);
     }
-    let complete: u32 = seen.iter().sum();
-    // OTLP profiles start alike, but have the fields 1 and 2 only.
-    let has_own_fields = seen[3..].iter().any(|&n| n > 0);
-    match complete {
-        0 => Confidence::No,
-        1 => Confidence::Possible,
-        _ if has_own_fields => Confidence::Likely,
-        _ => Confidence::Possible,
+    if known <= unknown {
+        Confidence::No
+    } else if known > 1 && has_own_fields {
+        Confidence::Likely
+    } else {
+        Confidence::Possible
     }
 }
 
