@@ -28,7 +28,7 @@
 //! `!drop REGEX`, `!keep REGEX`, `!comment TEXT`.
 //!
 //! What is not here: odd encodings, dangling ids, broken messages. Those are made with
-//! [`pprof`](crate::pprof), starting from [`Mini::profile`].
+//! [`pprof`], starting from [`Mini::profile`].
 
 use std::fs;
 use std::path::Path;

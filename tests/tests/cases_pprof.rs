@@ -88,7 +88,8 @@ fn compression_makes_no_difference() {
 /// firefox-devtools/profiler#5214
 #[test]
 fn gzip_is_read_at_every_door() {
-    let mini = Mini::parse(&format!("{THREE_FRAMES}//- /src/lib.rs\n{}", "line\n".repeat(30)));
+    let source = format!("{}fn work() {{\n    fn inner() {{}}\n{}}}\n", "\n".repeat(18), "\n".repeat(20));
+    let mini = Mini::parse(&format!("{THREE_FRAMES}//- /src/lib.rs\n{source}"));
     let workspace = mini.workspace();
     // The name says nothing about the content.
     let path = workspace.path().join("profile.data");
