@@ -4,6 +4,8 @@
 
 mod annotate;
 mod completions;
+mod demo;
+mod doctor;
 mod explain;
 mod load;
 mod output;
@@ -28,12 +30,16 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Show what this program does, on a bundled profile
+    Demo,
     /// Show what lines, functions and files cost
     Report(report::Arguments),
     /// Show a source file with the cost of every line beside it
     Annotate(annotate::Arguments),
     /// Tell where the value of a profile went, why, and what to do about it
     Explain(explain::Arguments),
+    /// Tell what works on this machine, and what to do about the rest
+    Doctor,
     /// Print a script that completes commands in a shell
     Completions(completions::Arguments),
 }
@@ -136,9 +142,11 @@ fn shell_word(text: &str) -> String {
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
+        Command::Demo => demo::run(),
         Command::Report(arguments) => report::run(&arguments),
         Command::Annotate(arguments) => annotate::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Doctor => doctor::run(),
         Command::Completions(arguments) => completions::run(&arguments),
     };
     match result {

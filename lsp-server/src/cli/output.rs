@@ -14,7 +14,7 @@
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
-use anstream::AutoStream;
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
 use profiler_core::view::document::{Document, Role, Span};
@@ -73,6 +73,11 @@ pub(super) fn width() -> Option<usize> {
     let told = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)).filter(|&width| width > 0);
     let set = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&width| width > 0);
     Some(told.or_else(set).unwrap_or(USUAL_WIDTH))
+}
+
+/// Whether documents are printed in colour.
+pub(super) fn has_colours() -> bool {
+    AutoStream::choice(&io::stdout()) != ColorChoice::Never
 }
 
 fn painted(lines: &[Vec<Span>]) -> String {

@@ -73,7 +73,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             Rows::File => By::File,
         },
         top: arguments.top,
-        explain: &explain,
+        explain: Some(&explain),
     };
     let document = match compared {
         Some((compared, base)) => compare::comparison(&analysis, compared, &base.origin, &options),

@@ -34,7 +34,7 @@ pub struct Placement {
     pub workspace_file: Option<String>,
     /// Where the file is on this machine, as far as that is inside a root.
     pub path: Option<PathBuf>,
-    /// How it was matched, or why not: a short phrase.
+    /// How it was matched, or why not: a short phrase; empty when that goes without saying.
     pub evidence: String,
     /// The dependency or toolchain it belongs to, with its version.
     pub package: Option<String>,

@@ -255,8 +255,8 @@ fn caption(analysis: &Analysis<'_>, file: GroupId) -> Sentence {
     let functions = costs.functions.iter().filter(|row| row.file == file).count();
     sentence = sentence.text(format!(" · {functions} function{}", if functions == 1 { "" } else { "s" }));
     match groups.get(file).placement.as_ref() {
-        Some(placement) => sentence.text(" · matched: ").data(&placement.evidence),
-        None => sentence,
+        Some(placement) if !placement.evidence.is_empty() => sentence.text(" · matched: ").data(&placement.evidence),
+        _ => sentence,
     }
 }
 

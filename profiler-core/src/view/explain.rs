@@ -21,7 +21,7 @@ pub fn explain(origin: &str, analysis: &Analysis<'_>) -> Document {
     let mut document = Document::default();
     document.paragraph(summary::title(origin, analysis));
     if analysis.costs.total == 0 {
-        document.paragraph(summary::accounting(analysis, ""));
+        document.paragraph(summary::accounting(analysis, None));
         document.paragraph(summary::notes(analysis));
         return document;
     }

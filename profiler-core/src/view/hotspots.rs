@@ -5,11 +5,12 @@
 //! that no line of it causes is one row per package in a table of its own. Without one, rows
 //! are whatever the profile names, by what is spent there *with calls*.
 
-use super::document::{Document, Role, Sentence, Span};
+use super::document::{Block, Document, Role, Sentence, Span};
 use super::summary::{self, Numbers, number_columns};
 use super::table::{Column, Table};
 use crate::attribute::analysis::Analysis;
 use crate::attribute::{Cost, GroupId, Place};
+use crate::measure::Heat;
 use crate::profile::LineNo;
 
 /// What a row of a table is.
@@ -57,8 +58,8 @@ pub struct Options<'a> {
     pub by: By,
     /// Rows of each table; 0 means all.
     pub top: usize,
-    /// The command that explains where everything went.
-    pub explain: &'a str,
+    /// The command that explains where everything went, if there is one.
+    pub explain: Option<&'a str>,
 }
 
 impl Options<'_> {
@@ -80,32 +81,38 @@ pub(super) struct Row<'a> {
     pub(super) line: LineNo,
 }
 
-/// Makes the table.
+/// Makes the whole view.
 pub fn hotspots(analysis: &Analysis<'_>, options: &Options<'_>) -> Document {
-    let numbers = Numbers::of(analysis);
     let mut document = Document::default();
     document.paragraph(summary::title(options.origin, analysis));
-    let rows: Vec<Row<'_>> = rows(analysis, options.by).filter(|row| is_listed(analysis, row.file)).collect();
-    if !rows.is_empty() {
-        let own = summary::own_heading(analysis);
-        let (ordering, other) = if analysis.groups.has_workspace() { (own, "with calls") } else { ("with calls", own) };
-        let caption = Sentence::default()
-            .strong(format!("{} by cost {ordering}", options.by.title()))
-            .text(", shares of ")
-            .then(numbers.whole());
-        let mut columns = vec![Column::glyph()];
-        columns.extend(number_columns(ordering, 1));
-        columns.extend(number_columns(other, 2));
-        columns.extend(place_columns(options.by));
-        let mut table = Table::new(columns);
-        table.rows = rows.iter().take(options.limit()).map(|row| cells(analysis, &numbers, options.by, row)).collect();
-        let more = summary::more(rows.len().saturating_sub(options.limit()), options.by.plural());
-        document.table(caption, table, more.into_iter().collect());
-    }
-    elsewhere(&mut document, analysis, &numbers, options);
+    document.blocks.extend(table(analysis, options));
+    document.blocks.extend(elsewhere(analysis, options));
     document.paragraph(summary::accounting(analysis, options.explain));
     document.paragraph(summary::notes(analysis));
     document
+}
+
+/// The table of what costs most; `None` when nothing costs anything.
+pub fn table(analysis: &Analysis<'_>, options: &Options<'_>) -> Option<Block> {
+    let numbers = Numbers::of(analysis);
+    let rows: Vec<Row<'_>> = rows(analysis, options.by).filter(|row| is_listed(analysis, row.file)).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let own = summary::own_heading(analysis);
+    let (ordering, other) = if analysis.groups.has_workspace() { (own, "with calls") } else { ("with calls", own) };
+    let caption = Sentence::default()
+        .strong(format!("{} by cost {ordering}", options.by.title()))
+        .text(", shares of ")
+        .then(numbers.whole());
+    let mut columns = vec![Column::glyph()];
+    columns.extend(number_columns(ordering, 1));
+    columns.extend(number_columns(other, 2));
+    columns.extend(place_columns(options.by));
+    let mut table = Table::new(columns);
+    table.rows = rows.iter().take(options.limit()).map(|row| cells(analysis, &numbers, options.by, row)).collect();
+    let more = summary::more(rows.len().saturating_sub(options.limit()), options.by.plural());
+    Some(Block::Table { caption, table, footers: more.into_iter().collect() })
 }
 
 /// Every row, in the order of reports.
@@ -179,17 +186,17 @@ pub(super) fn place_cells(analysis: &Analysis<'_>, by: By, row: &Row<'_>) -> Vec
 }
 
 /// What no line of the workspace causes, a row per package or binary.
-fn elsewhere(document: &mut Document, analysis: &Analysis<'_>, numbers: &Numbers, options: &Options<'_>) {
+fn elsewhere(analysis: &Analysis<'_>, options: &Options<'_>) -> Option<Block> {
+    let numbers = Numbers::of(analysis);
     let accounting = &analysis.costs.accounting;
-    let Some(shown) = accounting.shown() else { return };
+    let shown = accounting.shown()?;
     if accounting.unplaced.is_empty() {
-        return;
+        return None;
     }
-    let rest = analysis.costs.total - shown;
     let caption = Sentence::default()
         .strong("Elsewhere")
         .text(": ")
-        .then(numbers.part_of_whole(rest))
+        .then(numbers.part_of_whole(analysis.costs.total - shown))
         .text(" that no line of the workspace causes, by package or binary");
     let mut columns = vec![Column::glyph()];
     columns.extend(number_columns("", 1));
@@ -200,13 +207,12 @@ fn elsewhere(document: &mut Document, analysis: &Analysis<'_>, numbers: &Numbers
         .iter()
         .take(options.limit())
         .map(|(name, weight)| {
-            let heat = crate::measure::Heat::of(weight.value, analysis.costs.total);
-            let mut cells = vec![Numbers::block(heat)];
+            let mut cells = vec![Numbers::block(Heat::of(weight.value, analysis.costs.total))];
             cells.extend(numbers.cells(weight.value, Role::Plain));
             cells.push(Span::data(name));
             cells
         })
         .collect();
     let more = summary::more(accounting.unplaced.len().saturating_sub(options.limit()), "of them");
-    document.table(caption, table, more.into_iter().collect());
+    Some(Block::Table { caption, table, footers: more.into_iter().collect() })
 }

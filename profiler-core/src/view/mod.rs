@@ -18,6 +18,6 @@ pub mod hotspots;
 pub mod markdown;
 pub mod report;
 pub mod source;
-mod summary;
+pub mod summary;
 pub mod table;
 pub mod text;

@@ -118,7 +118,7 @@ pub(super) fn title(origin: &str, analysis: &Analysis<'_>) -> Vec<Sentence> {
 }
 
 /// `186 samples over 4.02s`.
-pub(super) fn amount(analysis: &Analysis<'_>) -> String {
+pub fn amount(analysis: &Analysis<'_>) -> String {
     let count = Scale::of_unit("count");
     let costs = &analysis.costs;
     let amount = match costs.samples {
@@ -151,7 +151,7 @@ fn filters(analysis: &Analysis<'_>, numbers: &Numbers) -> Option<Sentence> {
 
 /// Where the value is that no line shows, and what to do next; nothing when every line is
 /// there.
-pub(super) fn accounting(analysis: &Analysis<'_>, explain: &str) -> Vec<Sentence> {
+pub(super) fn accounting(analysis: &Analysis<'_>, explain: Option<&str>) -> Vec<Sentence> {
     let numbers = Numbers::of(analysis);
     let costs = &analysis.costs;
     if costs.total == 0 {
@@ -161,7 +161,8 @@ pub(super) fn accounting(analysis: &Analysis<'_>, explain: &str) -> Vec<Sentence
         Some(standings) => placed(standings, &numbers),
         None => with_line(costs.accounting.leaf_bucket(Bucket::WithLine), &numbers),
     };
-    let reasons = placed.is_some().then(|| Sentence::new("For the reasons: ").command(explain));
+    let reasons =
+        explain.filter(|_| placed.is_some()).map(|command| Sentence::new("For the reasons: ").command(command));
     let workspace = (!analysis.groups.has_workspace()).then(workspace_hint);
     placed.into_iter().chain(reasons).chain(workspace).collect()
 }

@@ -21,6 +21,7 @@ pub struct Table {
 pub struct Column {
     heading: String,
     gap: usize,
+    least: usize,
     is_right: bool,
     fit: Fit,
 }
@@ -42,28 +43,28 @@ const LEAST_NAME: usize = 12;
 impl Column {
     /// A column of single characters.
     pub fn glyph() -> Self {
-        Self { heading: String::new(), gap: 0, is_right: false, fit: Fit::Whole }
+        Self { heading: String::new(), gap: 0, least: 1, is_right: false, fit: Fit::Whole }
     }
 
     /// A column of numbers, their ends below each other. A heading may reach over columns
     /// without one to the left.
     pub fn number(heading: &str) -> Self {
-        Self { heading: heading.to_owned(), gap: 2, is_right: true, fit: Fit::Whole }
+        Self { heading: heading.to_owned(), gap: 2, least: 0, is_right: true, fit: Fit::Whole }
     }
 
     /// A column of short words of ours.
     pub fn words(heading: &str) -> Self {
-        Self { heading: heading.to_owned(), gap: 2, is_right: false, fit: Fit::Whole }
+        Self { heading: heading.to_owned(), gap: 2, least: 0, is_right: false, fit: Fit::Whole }
     }
 
     /// A column of names or paths.
     pub fn name(heading: &str) -> Self {
-        Self { heading: heading.to_owned(), gap: 2, is_right: false, fit: Fit::Name }
+        Self { heading: heading.to_owned(), gap: 2, least: 0, is_right: false, fit: Fit::Name }
     }
 
     /// A column of source lines.
     pub fn code() -> Self {
-        Self { heading: String::new(), gap: 1, is_right: false, fit: Fit::End }
+        Self { heading: String::new(), gap: 1, least: 0, is_right: false, fit: Fit::End }
     }
 
     /// The same column, so many blanks away from the one before.
@@ -99,7 +100,7 @@ impl Table {
             .map(|(i, column)| {
                 let cells = self.rows.iter().map(|row| row[i].text.width()).max().unwrap_or(0);
                 // Headings of numbers reach to the left instead.
-                if column.is_right { cells } else { cells.max(column.heading.width()) }
+                if column.is_right { cells } else { cells.max(column.heading.width()).max(column.least) }
             })
             .collect();
         let Some(limit) = limit else { return widths };
