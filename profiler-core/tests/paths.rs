@@ -151,7 +151,7 @@ impl Fixture {
 }
 
 fn query<'a>(path: &'a str, facts: impl Iterator<Item = &'a str>) -> PathQuery<'a> {
-    let mut query = PathQuery { path, weight: 1, ..PathQuery::default() };
+    let mut query = PathQuery { path, ..PathQuery::default() };
     for fact in facts {
         if let Some(line) = fact.strip_prefix("max ") {
             query.max_line = line.parse().unwrap();
@@ -427,8 +427,8 @@ fn a_volume_may_be_blind_to_case() {
 fn case_merges_two_spellings_only_on_a_blind_volume() {
     let profile = "/app/Utils/helpers.py\n/app/utils/helpers.py";
     files("//- /ws/utils/helpers.py").case(Case::Blind).check(profile, expect![[r#"
-        /app/Utils/helpers.py → no match: another path of the profile is a better match for the file that fits; possible: utils/helpers.py
-        /app/utils/helpers.py → no match: another path of the profile is a better match for the file that fits; possible: utils/helpers.py
+        /app/Utils/helpers.py → utils/helpers.py (prefix /app/ → ., 0.90)
+        /app/utils/helpers.py → utils/helpers.py (prefix /app/ → ., 0.90)
     "#]]);
     files("//- /ws/utils/helpers.py").check(
         profile,
@@ -636,7 +636,7 @@ fn go_work_and_nested_modules() {
             example.com/mono/x/v2/y.go → b/y.go (module example.com/mono/x/v2, 0.95)
             example.com/mono/x/y.go → b/y.go (module example.com/mono/x/v2, 0.95)
             /root/go/pkg/mod/example.com/mono/x/v2@v2.0.1/x.go → b/x.go (module example.com/mono/x/v2, 0.95)
-            example.com/monolith/x/x.go → a/x/x.go (by suffix x/x.go, 0.70)
+            example.com/monolith/x/x.go → outside: dependency example.com/monolith/x
         "#]],
     );
 }
@@ -678,7 +678,7 @@ fn rust_crates() {
         /build/vendor/serde/src/lib.rs",
         expect![[r#"
             a/src/lib.rs → a/src/lib.rs (by suffix a/src/lib.rs, 0.80)
-            src/lib.rs → b-c/src/lib.rs (relative to b-c, 0.90)
+            src/lib.rs → ambiguous: a/src/lib.rs, b-c/src/lib.rs
             src/lib.rs → b-c/src/lib.rs (crate b-c, 1.00)
             /cargo/registry/src/index.crates.io-6f17d22bba15001f/a-1.2.3/src/lib.rs → a/src/lib.rs (crate a 1.2.3, 0.95)
             /cargo/registry/src/index.crates.io-6f17d22bba15001f/a-1.0.0/src/lib.rs → outside: dependency a 1.0.0
@@ -756,7 +756,7 @@ fn python_files() {
             /usr/lib/python3/dist-packages/requests/api.py → outside: dependency requests
             /app/.venv/lib/python3.11/site-packages/requests/api.py → outside: dependency requests at $T/ws/.venv/lib/python3.11/site-packages/requests/api.py
             /opt/py/lib/python3.11/site-packages/six.py → outside: dependency six
-            C:/Users/x/AppData/Local/Programs/Python/Python311/Lib/json/decoder.py → outside: toolchain python 311
+            C:/Users/x/AppData/Local/Programs/Python/Python311/Lib/json/decoder.py → outside: toolchain python 3.11
             /srv/eggs/site-packages/foo-1.2-py3.11.egg/foo/load.py → outside: dependency foo 1.2
             /tmp/ipykernel_4711/1234.py → no match: not a file
             <frozen importlib._bootstrap> → no match: not a file
@@ -1067,7 +1067,7 @@ fn links_lead_to_one_file_and_never_out_of_sight() {
             $T/ws/alias/src/a.c → real/src/a.c (exact path, 1.00)
             $T/ws/lib/b.c → lib/b.c (exact path, 1.00)
             /x/lib/b.c → no match: another path of the profile is a better match for the file that fits; possible: lib/b.c
-            $T/shared/lib/b.c → no match: the file itself is on this machine, outside the workspace; possible: lib/b.c
+            $T/shared/lib/b.c → lib/b.c (exact path, 1.00)
         "#]],
     );
 }

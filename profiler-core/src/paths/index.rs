@@ -44,6 +44,13 @@ struct Entry {
     relative: Box<str>,
 }
 
+/// A link in the workspace to something outside of it.
+struct Link {
+    target: PathBuf,
+    root: usize,
+    relative: String,
+}
+
 pub(super) struct Index {
     roots: Vec<Root>,
     /// Roots by depth, the deepest first: in nested roots a file belongs to the innermost.
@@ -52,11 +59,11 @@ pub(super) struct Index {
     /// Sorted by root, then path.
     files: Vec<Entry>,
     by_name: FxHashMap<Box<str>, Vec<u32>>,
+    links: Vec<Link>,
     pub(super) complete: bool,
 }
 
 /// What the disk says about an absolute path.
-#[derive(Debug, PartialEq, Eq)]
 pub(super) enum OnDisk {
     Inside(WorkspaceFile),
     Outside,
@@ -79,6 +86,7 @@ impl Index {
             case: options.case,
             files: Vec::new(),
             by_name: FxHashMap::default(),
+            links: Vec::new(),
             complete: true,
         };
         if let Err(note) = index.walk(options, stop) {
@@ -124,11 +132,18 @@ impl Index {
                 if seen.is_multiple_of(1024) && stop.is_cancelled() {
                     return Err(Note::Stopped { files: self.files.len() });
                 }
-                // Links are left out: what they lead to inside a root is there already.
+                let Some(relative) = relative_text(entry.path(), &root.real) else { continue };
+                // What links lead to inside a root is listed there.
+                if entry.path_is_symlink() {
+                    let target = entry.path().canonicalize().unwrap_or_default();
+                    if target.is_absolute() && !self.roots.iter().any(|root| target.starts_with(&root.real)) {
+                        self.links.push(Link { target, root: number, relative });
+                    }
+                    continue;
+                }
                 if !entry.file_type().is_some_and(|kind| kind.is_file()) {
                     continue;
                 }
-                let Some(relative) = relative_text(entry.path(), &root.real) else { continue };
                 let parts: Vec<&str> = relative.split('/').collect();
                 if ecosystem::foreign(&parts).is_some() {
                     continue;
@@ -214,10 +229,14 @@ impl Index {
 
     /// The file at a path relative to any of the roots; several when several roots have one.
     pub(super) fn at_any(&self, parts: &[&str]) -> Vec<WorkspaceFile> {
-        let mut files: Vec<_> = (0..self.roots.len()).filter_map(|root| self.at(root, parts)).collect();
-        files.sort();
-        files.dedup();
-        files
+        unique((0..self.roots.len()).filter_map(|root| self.at(root, parts)))
+    }
+
+    /// Whether an absolute path leads below a root, to a file or not.
+    pub(super) fn leads_below(&self, parts: &[&str]) -> bool {
+        self.roots
+            .iter()
+            .any(|root| self.strip(parts, &root.given_parts).is_some() || self.strip(parts, &root.real_parts).is_some())
     }
 
     /// The file at an absolute path, if the path leads below a root, as given or as it really is.
@@ -244,13 +263,16 @@ impl Index {
         }
     }
 
-    /// The files that the longest tail of a path leads to from any root, and the tail's length;
-    /// at least two components. Finds what the list leaves out.
+    /// The files that the longest tail of a path leads to on disk from any root, and the tail's
+    /// length; at least two components. Finds what the list leaves out.
     pub(super) fn at_tail(&self, path: &SourcePath) -> (usize, Vec<WorkspaceFile>) {
         let parts = path.strs();
         (2..=parts.len())
             .rev()
-            .map(|length| (length, self.at_any(&parts[parts.len() - length..])))
+            .map(|length| {
+                let tail = &parts[parts.len() - length..];
+                (length, unique((0..self.roots.len()).filter_map(|root| self.on_disk(root, tail))))
+            })
             .find(|(_, files)| !files.is_empty())
             .unwrap_or_default()
     }
@@ -269,11 +291,22 @@ impl Index {
         Some((String::from_utf8_lossy(&bytes).into_owned(), whole))
     }
 
+    /// The one name of a file in the workspace.
     fn identify(&self, path: &Path) -> Option<WorkspaceFile> {
         let real = path.canonicalize().ok()?;
-        self.inner_first.iter().find_map(|&number| {
+        let inside = self.inner_first.iter().find_map(|&number| {
             let relative = relative_text(&real, &self.roots[number].real)?;
             Some(self.file_below(number, relative))
+        });
+        inside.or_else(|| {
+            self.links.iter().find_map(|link| {
+                let relative = match relative_text(&real, &link.target) {
+                    Some(rest) => format!("{}/{rest}", link.relative),
+                    None if real == link.target => link.relative.clone(),
+                    None => return None,
+                };
+                Some(self.file_below(link.root, relative))
+            })
         })
     }
 
@@ -300,6 +333,13 @@ impl Root {
         let real_parts = SourcePath::of_folder(&real);
         Self { given: given.to_owned(), real, given_parts, real_parts, top }
     }
+}
+
+fn unique(files: impl Iterator<Item = WorkspaceFile>) -> Vec<WorkspaceFile> {
+    let mut files: Vec<_> = files.collect();
+    files.sort();
+    files.dedup();
+    files
 }
 
 fn file_name(relative: &str) -> &str {
