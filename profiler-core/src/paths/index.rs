@@ -58,9 +58,21 @@ pub(super) struct Index {
     case: Case,
     /// Sorted by root, then path.
     files: Vec<Entry>,
-    by_name: FxHashMap<Box<str>, Vec<u32>>,
+    by_name: Rows,
+    /// By `folder/name`: some names, as `index.ts`, are those of thousands of files.
+    by_pair: Rows,
     links: Vec<Link>,
     pub(super) complete: bool,
+}
+
+/// Rows of files under a key that is case folded.
+type Rows = FxHashMap<Box<str>, Vec<u32>>;
+
+fn add(rows: &mut Rows, key: &str, row: u32) {
+    match rows.get_mut(key) {
+        Some(known) => known.push(row),
+        None => drop(rows.insert(key.into(), vec![row])),
+    }
 }
 
 /// What the disk says about an absolute path.
@@ -85,7 +97,8 @@ impl Index {
             inner_first,
             case: options.case,
             files: Vec::new(),
-            by_name: FxHashMap::default(),
+            by_name: Rows::default(),
+            by_pair: Rows::default(),
             links: Vec::new(),
             complete: true,
         };
@@ -94,12 +107,13 @@ impl Index {
             index.complete = false;
         }
         index.files.sort_by(|a, b| (a.root, &a.relative).cmp(&(b.root, &b.relative)));
-        for (i, entry) in (0u32..).zip(&index.files) {
-            let name = index.case.fold(file_name(&entry.relative));
-            match index.by_name.get_mut(&*name) {
-                Some(files) => files.push(i),
-                None => drop(index.by_name.insert(name.into(), vec![i])),
-            }
+        for (row, entry) in (0u32..).zip(&index.files) {
+            let mut names = entry.relative.rsplit('/');
+            let name = names.next().unwrap_or_default();
+            let folder =
+                names.next().or_else(|| index.roots[entry.root as usize].given_parts.last().map(String::as_str));
+            add(&mut index.by_name, &index.case.fold(name), row);
+            add(&mut index.by_pair, &index.case.fold(&format!("{}/{name}", folder.unwrap_or_default())), row);
         }
         index
     }
@@ -162,6 +176,16 @@ impl Index {
         self.by_name.get(&*self.case.fold(name)).map_or(&[], Vec::as_slice)
     }
 
+    /// Rows of the files that a path is most like: those in a folder of the same name if there
+    /// are any, else those of the same name.
+    pub(super) fn like(&self, parts: &[&str]) -> &[u32] {
+        let pair = match parts {
+            [.., folder, name] => self.by_pair.get(&*self.case.fold(&format!("{folder}/{name}"))),
+            _ => None,
+        };
+        pair.map_or_else(|| parts.last().map_or(&[][..], |name| self.named(name)), Vec::as_slice)
+    }
+
     pub(super) fn file(&self, row: u32) -> WorkspaceFile {
         let entry = &self.files[row as usize];
         self.file_below(entry.root as usize, entry.relative.to_string())
@@ -201,16 +225,20 @@ impl Index {
     /// The file at a path relative to a root, listed or not.
     pub(super) fn at(&self, root: usize, parts: &[&str]) -> Option<WorkspaceFile> {
         let relative = parts.join("/");
-        let same = |row: &&u32| {
-            let entry = &self.files[**row as usize];
-            entry.root as usize == root && self.case.equal(&entry.relative, &relative)
-        };
-        let rows: Vec<&u32> = self.named(parts.last()?).iter().filter(same).collect();
-        let exact = rows.iter().find(|row| *self.files[***row as usize].relative == *relative);
-        match (exact, &rows[..]) {
-            (Some(row), _) | (None, [row]) => Some(self.file(**row)),
-            _ => self.on_disk(root, parts),
+        let place = |entry: &Entry| (entry.root as usize, &*entry.relative).cmp(&(root, &relative));
+        if let Ok(at) = self.files.binary_search_by(place) {
+            return Some(self.file_below(root, self.files[at].relative.to_string()));
         }
+        if self.case == Case::Blind {
+            let same = |row: &&u32| {
+                let (of, other) = self.place(**row);
+                of == root && self.case.equal(other, &relative)
+            };
+            if let [row] = self.like(parts).iter().filter(same).collect::<Vec<_>>()[..] {
+                return Some(self.file(*row));
+            }
+        }
+        self.on_disk(root, parts)
     }
 
     fn on_disk(&self, root: usize, parts: &[&str]) -> Option<WorkspaceFile> {
@@ -220,7 +248,7 @@ impl Index {
         if !self.roots[root].top.contains(&*first) || !parts.iter().all(plain) {
             return None;
         }
-        let real = self.roots[root].real.join(parts.join("/"));
+        let real = self.roots[root].real.join(parts.iter().collect::<PathBuf>());
         if !real.is_file() {
             return None;
         }
@@ -234,9 +262,9 @@ impl Index {
 
     /// Whether an absolute path leads below a root, to a file or not.
     pub(super) fn leads_below(&self, parts: &[&str]) -> bool {
-        self.roots
-            .iter()
-            .any(|root| self.strip(parts, &root.given_parts).is_some() || self.strip(parts, &root.real_parts).is_some())
+        // Below `/`, everything is, so that says nothing.
+        let prefixes = self.roots.iter().flat_map(|root| [&root.given_parts, &root.real_parts]);
+        prefixes.filter(|prefix| !prefix.is_empty()).any(|prefix| self.strip(parts, prefix).is_some())
     }
 
     /// The file at an absolute path, if the path leads below a root, as given or as it really is.
@@ -311,7 +339,8 @@ impl Index {
     }
 
     fn file_below(&self, root: usize, relative: String) -> WorkspaceFile {
-        WorkspaceFile { path: self.roots[root].given.join(&relative), relative, root }
+        let path = self.roots[root].given.join(relative.split('/').collect::<PathBuf>());
+        WorkspaceFile { root, relative, path }
     }
 }
 
@@ -340,10 +369,6 @@ fn unique(files: impl Iterator<Item = WorkspaceFile>) -> Vec<WorkspaceFile> {
     files.sort();
     files.dedup();
     files
-}
-
-fn file_name(relative: &str) -> &str {
-    relative.rsplit('/').next().unwrap_or(relative)
 }
 
 /// `None` when the path is not below the folder, or not text: profiles name files in text.

@@ -112,8 +112,10 @@ impl Pair {
         // Told from the root on: folders above it are no business of the reader.
         let depth = index.root_depth(file.root);
         let above = depth.saturating_sub(self.to.len());
-        let mut from = if self.absolute { "/".to_owned() } else { String::new() };
-        for part in parts.iter().take(self.from.len() + above) {
+        let prefix = &parts[..self.from.len() + above];
+        let drive = prefix.first().is_some_and(|first| first.ends_with(':'));
+        let mut from = if self.absolute && !drive { "/".to_owned() } else { String::new() };
+        for part in prefix {
             from.push_str(part);
             from.push('/');
         }

@@ -81,7 +81,10 @@ impl Workspace {
             if let Some(file) = self.index.below(&path.strs()) {
                 return Stage::Settled(self.certain(file, How::Exact));
             }
-            match self.index.look_up(query.path.as_ref()) {
+            // Asking for a share would make this machine call another one, which is not for a
+            // profile to decide.
+            let share = query.path.starts_with("//");
+            match if share { OnDisk::Missing } else { self.index.look_up(query.path.as_ref()) } {
                 OnDisk::Inside(file) => return Stage::Settled(self.certain(file, How::Exact)),
                 OnDisk::Outside => elsewhere = Some(NoMatchReason::ExistsOutside),
                 OnDisk::Missing if self.index.leads_below(&path.strs()) => elsewhere = Some(NoMatchReason::Gone),
@@ -126,7 +129,7 @@ impl Workspace {
                 files.push(file());
             }
         };
-        for &row in self.index.named(path.name()) {
+        for &row in self.index.like(&path.strs()) {
             let (root, relative) = self.index.place(row);
             offer(self.index.common_suffix(root, relative, &path), &|| self.index.file(row));
         }
@@ -134,22 +137,21 @@ impl Workspace {
         for file in &tails {
             offer(length.max(self.index.common_suffix(file.root, &file.relative, &path)), &|| file.clone());
         }
-        let candidates = self.examine(files, query);
+        // Several files that agree in nothing but their name are refused, whatever is in them.
+        let hopeless = components == 1 && files.len() > 1 && path.parts().len() > 1;
+        let candidates =
+            if hopeless { files.into_iter().map(Candidate::unread).collect() } else { self.examine(files, query) };
         Open { path, components, candidates, elsewhere }
     }
 
     fn examine(&self, mut files: Vec<WorkspaceFile>, query: &PathQuery<'_>) -> Vec<Candidate> {
         files.sort();
         files.dedup();
-        let blind = files.len() > MAX_CANDIDATES;
-        let unknown = Examined { functions: Functions::Unknown, too_short: false, generated: false };
-        files
-            .into_iter()
-            .map(|file| {
-                let examined = if blind { unknown } else { evidence::examine(&file, query, &self.index) };
-                Candidate { file, examined }
-            })
-            .collect()
+        if files.len() > MAX_CANDIDATES {
+            return files.into_iter().map(Candidate::unread).collect();
+        }
+        let read = |file| Candidate { examined: evidence::examine(&file, query, &self.index), file };
+        files.into_iter().map(read).collect()
     }
 
     /// What the paths that need no guessing, or little of it, say about prefixes.
@@ -258,6 +260,11 @@ struct Choice {
 }
 
 impl Candidate {
+    fn unread(file: WorkspaceFile) -> Self {
+        let examined = Examined { functions: Functions::Unknown, too_short: false, generated: false };
+        Self { file, examined }
+    }
+
     /// The answer, after everything that speaks for and against it. The first of the doubts
     /// becomes the reason of a refusal, unless the text of the file gives a better one.
     fn accept(self, how: How, score: Score, doubts: &[(i8, NoMatchReason)]) -> Resolution {
