@@ -16,7 +16,7 @@ fn a_profile_teaches_where_it_was_built() {
     )
     .check(
         "/build/src/store.c\n/build/src/net/tcp.c\n/build/main.c\n/elsewhere/main.c",
-        expect![[r#"
+        &expect![[r#"
         /build/src/store.c → src/store.c (prefix /build/ → ., 0.90)
         /build/src/net/tcp.c → src/net/tcp.c (prefix /build/ → ., 0.90)
         /build/main.c → main.c (prefix /build/ → ., 0.90)
@@ -29,7 +29,7 @@ fn a_profile_teaches_where_it_was_built() {
 fn one_guess_teaches_nothing() {
     files("//- /ws/main.c\n//- /ws/tools/main.c\n//- /ws/src/store.c").check(
         "/build/src/store.c\n/build/main.c",
-        expect![[r#"
+        &expect![[r#"
             /build/src/store.c → src/store.c (by suffix src/store.c, 0.70)
             /build/main.c → no match: only the file name agrees; possible: main.c, tools/main.c
         "#]],
@@ -54,7 +54,7 @@ fn prefixes_of_several_roots() {
         /srv/web/src/http.ts
         /srv/web/index.ts
         /app/src/http.ts",
-        expect![[r#"
+        &expect![[r#"
             /srv/api/src/db.ts → 0:src/db.ts (prefix /srv/api/ → ., 0.90)
             /srv/api/src/http.ts → 0:src/http.ts (prefix /srv/api/ → ., 0.90)
             /srv/web/src/view.ts → 1:src/view.ts (prefix /srv/web/ → ., 0.90)
@@ -71,7 +71,7 @@ fn nested_roots_name_a_file_once() {
         "$T/ws/sub/src/b.c
         /build/sub/src/b.c
         $T/ws/a.c",
-        expect![[r#"
+        &expect![[r#"
             $T/ws/sub/src/b.c → 1:src/b.c (exact path, 1.00)
             /build/sub/src/b.c → no match: another path of the profile is a better match for the file that fits; possible: 1:src/b.c
             $T/ws/a.c → 0:a.c (exact path, 1.00)
@@ -91,16 +91,16 @@ fn functions_tell_equal_candidates_apart_or_refuse_them() {
     );
     fixture.check(
         "/x/src/lib.py | two@1:2",
-        expect![[r#"
+        &expect![[r#"
         /x/src/lib.py → b/src/lib.py (by suffix src/lib.py, 0.75)
     "#]],
     );
-    fixture.check("/x/src/lib.py | three@1:2", expect![[r#"
+    fixture.check("/x/src/lib.py | three@1:2", &expect![[r#"
         /x/src/lib.py → no match: the functions are not there in the file that fits; possible: a/src/lib.py, b/src/lib.py
     "#]]);
     fixture.check(
         "/x/src/lib.py",
-        expect![[r#"
+        &expect![[r#"
         /x/src/lib.py → ambiguous: a/src/lib.py, b/src/lib.py
     "#]],
     );
@@ -117,31 +117,31 @@ fn a_file_that_does_not_fit_the_lines_is_refused() {
     );
     fixture.check(
         "/x/src/log.py | log@3:4 | max 4",
-        expect![[r#"
+        &expect![[r#"
         /x/src/log.py → src/log.py (by suffix src/log.py, 0.75)
     "#]],
     );
     fixture.check(
         "/x/src/log.py | log@3:4 | max 400",
-        expect![[r#"
+        &expect![[r#"
         /x/src/log.py → no match: the file that fits is shorter than the profile's lines; possible: src/log.py
     "#]],
     );
     fixture.check(
         "/x/src/log.py | log@90:91 | max 4",
-        expect![[r#"
+        &expect![[r#"
         /x/src/log.py → no match: the functions are not there in the file that fits; possible: src/log.py
     "#]],
     );
     fixture.check(
         "/x/src/log.py | unlog@3:4 | max 4",
-        expect![[r#"
+        &expect![[r#"
         /x/src/log.py → no match: the functions are not there in the file that fits; possible: src/log.py
     "#]],
     );
     fixture.check(
         "$T/ws/src/log.py | unlog@3:4 | max 400",
-        expect![[r#"
+        &expect![[r#"
         $T/ws/src/log.py → src/log.py (exact path, 1.00)
     "#]],
     );
@@ -152,7 +152,7 @@ fn a_neighbour_with_the_same_layout_is_not_the_workspace() {
     let text = "//- /ws/src/lib.rs\n//- /ws/src/util.rs\n//- /dep/src/lib.rs\n//- /dep/src/util.rs";
     files(text).check(
         "$T/ws/src/util.rs\n$T/dep/src/lib.rs\n$T/dep/src/util.rs",
-        expect![[r#"
+        &expect![[r#"
         $T/ws/src/util.rs → src/util.rs (exact path, 1.00)
         $T/dep/src/lib.rs → no match: the file itself is on this machine, outside the workspace; possible: src/lib.rs
         $T/dep/src/util.rs → no match: the file itself is on this machine, outside the workspace; possible: src/util.rs
@@ -164,7 +164,7 @@ fn a_neighbour_with_the_same_layout_is_not_the_workspace() {
         /build/app/src/more.rs
         /build/dep/src/lib.rs
         /build/dep/src/util.rs",
-        expect![[r#"
+        &expect![[r#"
             /build/app/src/lib.rs → src/lib.rs (prefix /build/app/ → ., 0.90)
             /build/app/src/util.rs → src/util.rs (prefix /build/app/ → ., 0.90)
             /build/app/src/more.rs → src/more.rs (prefix /build/app/ → ., 0.90)
@@ -177,7 +177,7 @@ fn a_neighbour_with_the_same_layout_is_not_the_workspace() {
 #[test]
 fn two_spellings_of_one_file_are_equal() {
     files("//- /ws/src/a.rs\n//- /ws/src/b.rs")
-        .check("./src/a.rs\nsrc/b.rs\n/build/src/a.rs\n/build/src/b.rs\n$T/ws/src/a.rs", expect![[r#"
+        .check("./src/a.rs\nsrc/b.rs\n/build/src/a.rs\n/build/src/b.rs\n$T/ws/src/a.rs", &expect![[r#"
             ./src/a.rs → src/a.rs (relative to ., 0.90)
             src/b.rs → src/b.rs (relative to ., 0.90)
             /build/src/a.rs → no match: another path of the profile is a better match for the file that fits; possible: src/a.rs
@@ -196,7 +196,7 @@ fn ignored_files_are_found_by_their_place_only() {
     )
     .check(
         "/srv/dist/app/main.js\n/srv/app/main.js\n/srv/main.js",
-        expect![[r#"
+        &expect![[r#"
         /srv/dist/app/main.js → dist/app/main.js (by suffix dist/app/main.js, 0.80)
         /srv/app/main.js → no match: no file of that name in the workspace
         /srv/main.js → no match: no file of that name in the workspace
@@ -234,7 +234,7 @@ fn relative_paths_from_several_folders_teach_nothing() {
     )
     .check(
         "src/one.c\nsrc/two.c\nsrc/both.c",
-        expect![[r#"
+        &expect![[r#"
         src/one.c → a/src/one.c (by suffix src/one.c, 0.70)
         src/two.c → b/src/two.c (by suffix src/two.c, 0.70)
         src/both.c → ambiguous: a/src/both.c, b/src/both.c
@@ -255,7 +255,7 @@ fn prefixes_that_contradict_each_other_are_not_followed() {
     )
     .check(
         "/build/s/1.c\n/build/s/2.c\n/build/s/3.c\n/build/s/4.c\n/build/s/5.c\n/build/main.c",
-        expect![[r#"
+        &expect![[r#"
         /build/s/1.c → s/1.c (prefix /build/ → ., 0.90)
         /build/s/2.c → s/2.c (prefix /build/ → ., 0.90)
         /build/s/3.c → old/s/3.c (prefix /build/ → old, 0.90)
@@ -274,7 +274,7 @@ fn prefixes_of_continuous_integration_are_learned() {
             r"D:\a\repo\repo\Src\Net\tcp.rs
             D:\a\repo\repo\src\lib.rs
             D:\a\repo\repo\src\main.rs",
-            expect![[r#"
+            &expect![[r#"
                 D:\a\repo\repo\Src\Net\tcp.rs → src/net/tcp.rs (prefix D:/a/repo/repo/ → ., 0.90)
                 D:\a\repo\repo\src\lib.rs → src/lib.rs (prefix D:/a/repo/repo/ → ., 0.90)
                 D:\a\repo\repo\src\main.rs → src/main.rs (prefix D:/a/repo/repo/ → ., 0.90)
@@ -284,7 +284,7 @@ fn prefixes_of_continuous_integration_are_learned() {
 
 #[test]
 fn a_deleted_file_is_not_looked_for_elsewhere() {
-    files("//- /ws/new/src/log.c").check("$T/ws/src/log.c\n$T/ws/old/src/log.c", expect![[r#"
+    files("//- /ws/new/src/log.c").check("$T/ws/src/log.c\n$T/ws/old/src/log.c", &expect![[r#"
         $T/ws/src/log.c → no match: the path is in the workspace, but there is no such file any more; possible: new/src/log.c
         $T/ws/old/src/log.c → no match: the path is in the workspace, but there is no such file any more; possible: new/src/log.c
     "#]]);

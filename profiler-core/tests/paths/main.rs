@@ -10,6 +10,9 @@
 //!
 //! are a function with its first line and a sampled one, the greatest line, and the binary.
 
+#![expect(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+#![expect(clippy::needless_raw_string_hashes, reason = "the tool that updates expectations writes them")]
+
 mod cases;
 mod ecosystems;
 mod evidence;
@@ -99,7 +102,7 @@ impl Fixture {
     }
 
     /// Every path of the profile with what it is resolved to, in the given order.
-    fn check(&self, profile: &str, want: Expect) {
+    fn check(&self, profile: &str, want: &Expect) {
         let workspace = self.open();
         assert_eq!(workspace.notes(), []);
         want.assert_eq(&self.show(&workspace, profile));
@@ -126,14 +129,11 @@ impl Fixture {
         let mut again = workspace.resolve(&backwards);
         again.reverse();
         assert_eq!(resolutions, again, "the order of the queries must not matter");
-        let text: String = lines
-            .iter()
-            .zip(&resolutions)
-            .map(|(line, resolution)| {
-                let path = line.split(" | ").next().unwrap();
-                format!("{path} → {}\n", self.tell(resolution))
-            })
-            .collect();
+        let mut text = String::new();
+        for (line, resolution) in lines.iter().zip(&resolutions) {
+            let path = line.split(" | ").next().unwrap();
+            writeln!(text, "{path} → {}", self.tell(resolution)).unwrap();
+        }
         text.replace(folder, "$T")
     }
 
