@@ -13,7 +13,7 @@
 //! * [`measure`] is the only place that formats numbers.
 //!
 //! What is not here: no network, no async runtime, no editor protocol, no clock. The only
-//! input besides arguments is the file system, and only [`paths::index`] and the readers
+//! input besides arguments is the file system, and only [`paths`] and the readers
 //! handed in by the caller touch it. The same input gives the same output, byte for byte.
 
 pub mod attribute;

@@ -77,10 +77,10 @@ fn open_workspace(roots: &[PathBuf]) -> Result<Option<Workspace>, Failure> {
     Ok(Some(Workspace::open(roots, &WorkspaceOptions::default(), &stop)))
 }
 
-fn groups(profile: &Profile, workspace: Option<&Workspace>, value_type: usize) -> FileGroups {
+fn groups(profile: &Profile, workspace: Option<&Workspace>) -> FileGroups {
     let never = CancelFlag::new();
     workspace
-        .and_then(|workspace| FileGroups::in_workspace(profile, workspace, value_type, &never).ok())
+        .and_then(|workspace| FileGroups::in_workspace(profile, workspace, &never).ok())
         .unwrap_or_else(|| FileGroups::by_path(profile))
 }
 
@@ -112,11 +112,11 @@ impl Input {
         let cancelled = |_| Failure::Input("cancelled".to_owned());
         let workspace = open_workspace(&selection.workspace)?;
         let workspace = workspace.as_ref();
-        let own_groups = groups(profile, workspace, value_type);
+        let own_groups = groups(profile, workspace);
         let mut analysis =
             Analysis::new(profile, own_groups, value_type, &selection.filters, &never).map_err(cancelled)?;
         let Some(base) = &self.base else { return Ok((analysis, None)) };
-        let groups = groups(&base.profile, workspace, base.profile.meta().default_value_type);
+        let groups = groups(&base.profile, workspace);
         let compared = analysis
             .compare_to(&base.profile, groups, baseline.normalize, &never)
             .map_err(|error| Failure::Input(format!("{} and {}: {error}", self.new.origin, base.origin)))?;

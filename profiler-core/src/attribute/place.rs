@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::files::{FileGroups, Place, Placement};
-use super::{Query, attribute};
 use crate::cancel::{CancelFlag, Cancelled};
 use crate::demangle::demangle;
 use crate::paths::{FunctionEvidence, OutsideKind, PathQuery, Resolution, Workspace};
@@ -14,15 +13,9 @@ use crate::profile::{FileId, FileKind, FuncId, LineNo, MapId, Profile};
 const MAX_FUNCTIONS: usize = 64;
 
 impl FileGroups {
-    /// The files of a profile as a workspace knows them. `value_type` says what makes a file
-    /// weighty where prefixes compete.
-    pub fn in_workspace(
-        profile: &Profile,
-        workspace: &Workspace,
-        value_type: usize,
-        cancel: &CancelFlag,
-    ) -> Result<Self, Cancelled> {
-        let facts = collect(profile, value_type, cancel)?;
+    /// The files of a profile as a workspace knows them.
+    pub fn in_workspace(profile: &Profile, workspace: &Workspace, cancel: &CancelFlag) -> Result<Self, Cancelled> {
+        let facts = collect(profile, cancel)?;
         let asked: Vec<FileId> = (0u32..)
             .map(FileId)
             .zip(profile.files())
@@ -35,7 +28,6 @@ impl FileGroups {
                 let facts = &facts[file.index()];
                 PathQuery {
                     path: profile.path(file),
-                    weight: facts.weight,
                     functions: facts
                         .functions
                         .iter()
@@ -57,18 +49,20 @@ impl FileGroups {
 /// What the profile knows about one file.
 #[derive(Default)]
 struct Facts<'p> {
-    weight: u64,
     functions: BTreeMap<(Cow<'p, str>, LineNo), LineNo>,
     max_line: u32,
     binary: MapId,
 }
 
-fn collect<'p>(profile: &'p Profile, value_type: usize, cancel: &CancelFlag) -> Result<Vec<Facts<'p>>, Cancelled> {
+fn collect<'p>(profile: &'p Profile, cancel: &CancelFlag) -> Result<Vec<Facts<'p>>, Cancelled> {
     let mut facts: Vec<Facts<'p>> = Vec::new();
     facts.resize_with(profile.files().len(), Facts::default);
     let locations = profile.locations();
     let mut is_seen = vec![false; profile.functions().len()];
     for location in locations.ids() {
+        if location.0.is_multiple_of(4096) {
+            cancel.check()?;
+        }
         for line in locations.lines(location) {
             let function = profile.function(line.function);
             let facts = &mut facts[function.file.index()];
@@ -83,14 +77,6 @@ fn collect<'p>(profile: &'p Profile, value_type: usize, cancel: &CancelFlag) -> 
                 let name = demangle(profile.text(function.name));
                 facts.functions.entry((name, function.start_line)).or_insert(line.line);
             }
-        }
-    }
-    let by_path = FileGroups::by_path(profile);
-    let query = Query { value_type, ..Query::default() };
-    let costs = attribute(profile, &by_path, &query, cancel)?;
-    for row in &costs.files {
-        for &file in &by_path.get(row.file).files {
-            facts[file.index()].weight = row.cost.cumulative.unsigned_abs();
         }
     }
     Ok(facts)

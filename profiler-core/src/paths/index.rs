@@ -44,6 +44,13 @@ struct Entry {
     relative: Box<str>,
 }
 
+/// A link in the workspace to something outside of it.
+struct Link {
+    target: PathBuf,
+    root: usize,
+    relative: String,
+}
+
 pub(super) struct Index {
     roots: Vec<Root>,
     /// Roots by depth, the deepest first: in nested roots a file belongs to the innermost.
@@ -51,12 +58,24 @@ pub(super) struct Index {
     case: Case,
     /// Sorted by root, then path.
     files: Vec<Entry>,
-    by_name: FxHashMap<Box<str>, Vec<u32>>,
+    by_name: Rows,
+    /// By `folder/name`: some names, as `index.ts`, are those of thousands of files.
+    by_pair: Rows,
+    links: Vec<Link>,
     pub(super) complete: bool,
 }
 
+/// Rows of files under a key that is case folded.
+type Rows = FxHashMap<Box<str>, Vec<u32>>;
+
+fn add(rows: &mut Rows, key: &str, row: u32) {
+    match rows.get_mut(key) {
+        Some(known) => known.push(row),
+        None => drop(rows.insert(key.into(), vec![row])),
+    }
+}
+
 /// What the disk says about an absolute path.
-#[derive(Debug, PartialEq, Eq)]
 pub(super) enum OnDisk {
     Inside(WorkspaceFile),
     Outside,
@@ -78,7 +97,9 @@ impl Index {
             inner_first,
             case: options.case,
             files: Vec::new(),
-            by_name: FxHashMap::default(),
+            by_name: Rows::default(),
+            by_pair: Rows::default(),
+            links: Vec::new(),
             complete: true,
         };
         if let Err(note) = index.walk(options, stop) {
@@ -86,12 +107,13 @@ impl Index {
             index.complete = false;
         }
         index.files.sort_by(|a, b| (a.root, &a.relative).cmp(&(b.root, &b.relative)));
-        for (i, entry) in (0u32..).zip(&index.files) {
-            let name = index.case.fold(file_name(&entry.relative));
-            match index.by_name.get_mut(&*name) {
-                Some(files) => files.push(i),
-                None => drop(index.by_name.insert(name.into(), vec![i])),
-            }
+        for (row, entry) in (0u32..).zip(&index.files) {
+            let mut names = entry.relative.rsplit('/');
+            let name = names.next().unwrap_or_default();
+            let folder =
+                names.next().or_else(|| index.roots[entry.root as usize].given_parts.last().map(String::as_str));
+            add(&mut index.by_name, &index.case.fold(name), row);
+            add(&mut index.by_pair, &index.case.fold(&format!("{}/{name}", folder.unwrap_or_default())), row);
         }
         index
     }
@@ -124,11 +146,18 @@ impl Index {
                 if seen.is_multiple_of(1024) && stop.is_cancelled() {
                     return Err(Note::Stopped { files: self.files.len() });
                 }
-                // Links are left out: what they lead to inside a root is there already.
+                let Some(relative) = relative_text(entry.path(), &root.real) else { continue };
+                // What links lead to inside a root is listed there.
+                if entry.path_is_symlink() {
+                    let target = entry.path().canonicalize().unwrap_or_default();
+                    if target.is_absolute() && !self.roots.iter().any(|root| target.starts_with(&root.real)) {
+                        self.links.push(Link { target, root: number, relative });
+                    }
+                    continue;
+                }
                 if !entry.file_type().is_some_and(|kind| kind.is_file()) {
                     continue;
                 }
-                let Some(relative) = relative_text(entry.path(), &root.real) else { continue };
                 let parts: Vec<&str> = relative.split('/').collect();
                 if ecosystem::foreign(&parts).is_some() {
                     continue;
@@ -145,6 +174,16 @@ impl Index {
     /// Rows of the files that have this name, in order.
     pub(super) fn named(&self, name: &str) -> &[u32] {
         self.by_name.get(&*self.case.fold(name)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Rows of the files that a path is most like: those in a folder of the same name if there
+    /// are any, else those of the same name.
+    pub(super) fn like(&self, parts: &[&str]) -> &[u32] {
+        let pair = match parts {
+            [.., folder, name] => self.by_pair.get(&*self.case.fold(&format!("{folder}/{name}"))),
+            _ => None,
+        };
+        pair.map_or_else(|| parts.last().map_or(&[][..], |name| self.named(name)), Vec::as_slice)
     }
 
     pub(super) fn file(&self, row: u32) -> WorkspaceFile {
@@ -186,16 +225,20 @@ impl Index {
     /// The file at a path relative to a root, listed or not.
     pub(super) fn at(&self, root: usize, parts: &[&str]) -> Option<WorkspaceFile> {
         let relative = parts.join("/");
-        let same = |row: &&u32| {
-            let entry = &self.files[**row as usize];
-            entry.root as usize == root && self.case.equal(&entry.relative, &relative)
-        };
-        let rows: Vec<&u32> = self.named(parts.last()?).iter().filter(same).collect();
-        let exact = rows.iter().find(|row| *self.files[***row as usize].relative == *relative);
-        match (exact, &rows[..]) {
-            (Some(row), _) | (None, [row]) => Some(self.file(**row)),
-            _ => self.on_disk(root, parts),
+        let place = |entry: &Entry| (entry.root as usize, &*entry.relative).cmp(&(root, &relative));
+        if let Ok(at) = self.files.binary_search_by(place) {
+            return Some(self.file_below(root, self.files[at].relative.to_string()));
         }
+        if self.case == Case::Blind {
+            let same = |row: &&u32| {
+                let (of, other) = self.place(**row);
+                of == root && self.case.equal(other, &relative)
+            };
+            if let [row] = self.like(parts).iter().filter(same).collect::<Vec<_>>()[..] {
+                return Some(self.file(*row));
+            }
+        }
+        self.on_disk(root, parts)
     }
 
     fn on_disk(&self, root: usize, parts: &[&str]) -> Option<WorkspaceFile> {
@@ -205,7 +248,7 @@ impl Index {
         if !self.roots[root].top.contains(&*first) || !parts.iter().all(plain) {
             return None;
         }
-        let real = self.roots[root].real.join(parts.join("/"));
+        let real = self.roots[root].real.join(parts.iter().collect::<PathBuf>());
         if !real.is_file() {
             return None;
         }
@@ -214,10 +257,14 @@ impl Index {
 
     /// The file at a path relative to any of the roots; several when several roots have one.
     pub(super) fn at_any(&self, parts: &[&str]) -> Vec<WorkspaceFile> {
-        let mut files: Vec<_> = (0..self.roots.len()).filter_map(|root| self.at(root, parts)).collect();
-        files.sort();
-        files.dedup();
-        files
+        unique((0..self.roots.len()).filter_map(|root| self.at(root, parts)))
+    }
+
+    /// Whether an absolute path leads below a root, to a file or not.
+    pub(super) fn leads_below(&self, parts: &[&str]) -> bool {
+        // Below `/`, everything is, so that says nothing.
+        let prefixes = self.roots.iter().flat_map(|root| [&root.given_parts, &root.real_parts]);
+        prefixes.filter(|prefix| !prefix.is_empty()).any(|prefix| self.strip(parts, prefix).is_some())
     }
 
     /// The file at an absolute path, if the path leads below a root, as given or as it really is.
@@ -244,13 +291,16 @@ impl Index {
         }
     }
 
-    /// The files that the longest tail of a path leads to from any root, and the tail's length;
-    /// at least two components. Finds what the list leaves out.
+    /// The files that the longest tail of a path leads to on disk from any root, and the tail's
+    /// length; at least two components. Finds what the list leaves out.
     pub(super) fn at_tail(&self, path: &SourcePath) -> (usize, Vec<WorkspaceFile>) {
         let parts = path.strs();
         (2..=parts.len())
             .rev()
-            .map(|length| (length, self.at_any(&parts[parts.len() - length..])))
+            .map(|length| {
+                let tail = &parts[parts.len() - length..];
+                (length, unique((0..self.roots.len()).filter_map(|root| self.on_disk(root, tail))))
+            })
             .find(|(_, files)| !files.is_empty())
             .unwrap_or_default()
     }
@@ -269,16 +319,28 @@ impl Index {
         Some((String::from_utf8_lossy(&bytes).into_owned(), whole))
     }
 
+    /// The one name of a file in the workspace.
     fn identify(&self, path: &Path) -> Option<WorkspaceFile> {
         let real = path.canonicalize().ok()?;
-        self.inner_first.iter().find_map(|&number| {
+        let inside = self.inner_first.iter().find_map(|&number| {
             let relative = relative_text(&real, &self.roots[number].real)?;
             Some(self.file_below(number, relative))
+        });
+        inside.or_else(|| {
+            self.links.iter().find_map(|link| {
+                let relative = match relative_text(&real, &link.target) {
+                    Some(rest) => format!("{}/{rest}", link.relative),
+                    None if real == link.target => link.relative.clone(),
+                    None => return None,
+                };
+                Some(self.file_below(link.root, relative))
+            })
         })
     }
 
     fn file_below(&self, root: usize, relative: String) -> WorkspaceFile {
-        WorkspaceFile { path: self.roots[root].given.join(&relative), relative, root }
+        let path = self.roots[root].given.join(relative.split('/').collect::<PathBuf>());
+        WorkspaceFile { root, relative, path }
     }
 }
 
@@ -302,8 +364,11 @@ impl Root {
     }
 }
 
-fn file_name(relative: &str) -> &str {
-    relative.rsplit('/').next().unwrap_or(relative)
+fn unique(files: impl Iterator<Item = WorkspaceFile>) -> Vec<WorkspaceFile> {
+    let mut files: Vec<_> = files.collect();
+    files.sort();
+    files.dedup();
+    files
 }
 
 /// `None` when the path is not below the folder, or not text: profiles name files in text.

@@ -26,7 +26,6 @@ struct Pair {
 #[derive(Default)]
 struct Support {
     files: usize,
-    weight: u64,
     certain: bool,
 }
 
@@ -40,7 +39,6 @@ impl Votes {
     pub(super) fn add(
         &mut self,
         path: &SourcePath,
-        weight: u64,
         file: &WorkspaceFile,
         components: usize,
         certain: bool,
@@ -55,14 +53,20 @@ impl Votes {
         };
         let support = self.0.entry(pair).or_default();
         support.files += 1;
-        support.weight = support.weight.saturating_add(weight);
         support.certain |= certain;
     }
 
     pub(super) fn count(self) -> Prefixes {
         let mut pairs: Vec<(Pair, Support)> = self.0.into_iter().collect();
-        pairs.retain(|(_, support)| support.certain || support.files >= FEWEST_FILES);
-        pairs.sort_by(|(a, x), (b, y)| (y.files, y.weight).cmp(&(x.files, x.weight)).then_with(|| a.cmp(b)));
+        // Relative paths may start from as many folders as were compiled in. They tell where
+        // only if they all tell the same.
+        let bare = |pair: &Pair| !pair.absolute && pair.from.is_empty();
+        let contradictory = pairs.iter().filter(|(pair, _)| bare(pair)).count() > 1;
+        pairs.retain(|(pair, support)| {
+            let enough = support.files >= FEWEST_FILES || (support.certain && !bare(pair));
+            enough && !(contradictory && bare(pair))
+        });
+        pairs.sort_by(|(a, x), (b, y)| y.files.cmp(&x.files).then_with(|| a.cmp(b)));
         Prefixes(pairs)
     }
 }
@@ -79,18 +83,14 @@ pub(super) struct Led {
 }
 
 impl Prefixes {
-    /// The files that the best supported prefix of the path leads to; several when several
-    /// prefixes are equally well supported.
+    /// The files that prefixes of the path lead to. Several files mean that the prefixes
+    /// contradict each other; which has more support says little about a single path.
     pub(super) fn apply(&self, path: &SourcePath, index: &Index) -> Vec<Led> {
         let mut found: Vec<Led> = Vec::new();
-        let mut best = None;
         for (pair, support) in &self.0 {
-            if best.is_some_and(|best| best != (support.files, support.weight)) {
-                break;
-            }
-            let Some(led) = pair.lead(path, support.files, index) else { continue };
-            best = Some((support.files, support.weight));
-            if found.iter().all(|other| other.file != led.file) {
+            if let Some(led) = pair.lead(path, support.files, index)
+                && found.iter().all(|other| other.file != led.file)
+            {
                 found.push(led);
             }
         }
@@ -112,8 +112,10 @@ impl Pair {
         // Told from the root on: folders above it are no business of the reader.
         let depth = index.root_depth(file.root);
         let above = depth.saturating_sub(self.to.len());
-        let mut from = if self.absolute { "/".to_owned() } else { String::new() };
-        for part in parts.iter().take(self.from.len() + above) {
+        let prefix = &parts[..self.from.len() + above];
+        let drive = prefix.first().is_some_and(|first| first.ends_with(':'));
+        let mut from = if self.absolute && !drive { "/".to_owned() } else { String::new() };
+        for part in prefix {
             from.push_str(part);
             from.push('/');
         }

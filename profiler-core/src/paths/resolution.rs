@@ -13,8 +13,6 @@ use crate::profile::LineNo;
 pub struct PathQuery<'a> {
     /// The path, [cleaned](super::clean::clean).
     pub path: &'a str,
-    /// Σ|v| of the samples that touch the file; breaks ties between learned prefixes.
-    pub weight: u64,
     /// Functions that the profile places in the file. More of them mean better evidence.
     pub functions: Vec<FunctionEvidence<'a>>,
     /// The greatest line the profile names in the file, 1-based; 0 when it names none.
@@ -203,6 +201,8 @@ pub enum NoMatchReason {
     TooShort,
     /// A file fits by its name, but this path exists outside the workspace.
     ExistsOutside,
+    /// A file fits by its name, but the path leads elsewhere in the workspace, to nothing.
+    Gone,
     /// Another path of the profile is a better match for the file that fits.
     Rival,
     /// A file fits, but not all files of the workspace are known, so others might too.
@@ -219,6 +219,7 @@ impl fmt::Display for NoMatchReason {
             Self::FunctionsElsewhere => "the functions are not there in the file that fits",
             Self::TooShort => "the file that fits is shorter than the profile's lines",
             Self::ExistsOutside => "the file itself is on this machine, outside the workspace",
+            Self::Gone => "the path is in the workspace, but there is no such file any more",
             Self::Rival => "another path of the profile is a better match for the file that fits",
             Self::IndexIncomplete => "not all files of the workspace are known",
         })

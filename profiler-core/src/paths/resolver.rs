@@ -29,8 +29,8 @@ const SUFFIX_MOST: u8 = 85;
 const NAME_ONLY: Score = Score(55);
 /// With the functions found, which counts once more in the end.
 const NAME_CONFIRMED: Score = Score(70);
-/// The path leads to a file on this machine that is not the workspace's.
-const EXISTS_OUTSIDE: i8 = -20;
+/// The path leads to another file on this machine, or to where a file of the workspace was.
+const ELSEWHERE: i8 = -20;
 /// Files are missing from the list: a better candidate may be among them.
 const INCOMPLETE: i8 = -10;
 
@@ -47,7 +47,8 @@ struct Open {
     components: usize,
     /// The files that share that many, one more than [`MAX_CANDIDATES`] at most.
     candidates: Vec<Candidate>,
-    exists_outside: bool,
+    /// Why the path may well be none of them.
+    elsewhere: Option<NoMatchReason>,
 }
 
 #[derive(Clone)]
@@ -61,8 +62,8 @@ pub(super) fn resolve(workspace: &Workspace, queries: &[PathQuery<'_>]) -> Vec<R
     let prefixes = workspace.learn(queries, &stages);
     let guesses = stages.into_iter().zip(queries).map(|(stage, query)| match stage {
         Stage::Settled(resolution) => {
-            let absolute = SourcePath::parse(query.path).is_some_and(|path| path.is_absolute());
-            Guessed { resolution, absolute, confirmed: false, support: 0 }
+            let path = SourcePath::parse(query.path).and_then(|path| workspace.rival_key(&path));
+            Guessed { resolution, path, confirmed: false, support: 0 }
         }
         Stage::Open(open) => workspace.guess(query, open, &prefixes),
     });
@@ -75,14 +76,18 @@ impl Workspace {
         let Some(path) = SourcePath::parse(query.path) else {
             return Stage::Settled(no_match(NoMatchReason::NotAFile));
         };
-        let mut exists_outside = false;
+        let mut elsewhere = None;
         if path.is_absolute() {
             if let Some(file) = self.index.below(&path.strs()) {
                 return Stage::Settled(self.certain(file, How::Exact));
             }
-            match self.index.look_up(query.path.as_ref()) {
+            // Asking for a share would make this machine call another one, which is not for a
+            // profile to decide.
+            let share = query.path.starts_with("//");
+            match if share { OnDisk::Missing } else { self.index.look_up(query.path.as_ref()) } {
                 OnDisk::Inside(file) => return Stage::Settled(self.certain(file, How::Exact)),
-                OnDisk::Outside => exists_outside = true,
+                OnDisk::Outside => elsewhere = Some(NoMatchReason::ExistsOutside),
+                OnDisk::Missing if self.index.leads_below(&path.strs()) => elsewhere = Some(NoMatchReason::Gone),
                 OnDisk::Missing => {}
             }
         }
@@ -94,7 +99,7 @@ impl Workspace {
             Some(Claim::Inside { files, by }) => Stage::Settled(self.claimed(files, by, query)),
             Some(Claim::Outside { kind, file }) => Stage::Settled(Resolution::Outside { kind, file }),
             Some(Claim::Refused { reason, possible }) => Stage::Settled(Resolution::NoMatch { reason, possible }),
-            None => Stage::Open(self.liken(path, query, exists_outside)),
+            None => Stage::Open(self.liken(path, query, elsewhere)),
         }
     }
 
@@ -112,7 +117,7 @@ impl Workspace {
     }
 
     /// Finds the files whose paths are most like this one.
-    fn liken(&self, path: SourcePath, query: &PathQuery<'_>, exists_outside: bool) -> Open {
+    fn liken(&self, path: SourcePath, query: &PathQuery<'_>, elsewhere: Option<NoMatchReason>) -> Open {
         let mut components = 0;
         let mut files = Vec::new();
         let mut offer = |count: usize, file: &dyn Fn() -> WorkspaceFile| {
@@ -124,7 +129,7 @@ impl Workspace {
                 files.push(file());
             }
         };
-        for &row in self.index.named(path.name()) {
+        for &row in self.index.like(&path.strs()) {
             let (root, relative) = self.index.place(row);
             offer(self.index.common_suffix(root, relative, &path), &|| self.index.file(row));
         }
@@ -132,22 +137,21 @@ impl Workspace {
         for file in &tails {
             offer(length.max(self.index.common_suffix(file.root, &file.relative, &path)), &|| file.clone());
         }
-        let candidates = self.examine(files, query);
-        Open { path, components, candidates, exists_outside }
+        // Several files that agree in nothing but their name are refused, whatever is in them.
+        let hopeless = components == 1 && files.len() > 1 && path.parts().len() > 1;
+        let candidates =
+            if hopeless { files.into_iter().map(Candidate::unread).collect() } else { self.examine(files, query) };
+        Open { path, components, candidates, elsewhere }
     }
 
     fn examine(&self, mut files: Vec<WorkspaceFile>, query: &PathQuery<'_>) -> Vec<Candidate> {
         files.sort();
         files.dedup();
-        let blind = files.len() > MAX_CANDIDATES;
-        let unknown = Examined { functions: Functions::Unknown, too_short: false, generated: false };
-        files
-            .into_iter()
-            .map(|file| {
-                let examined = if blind { unknown } else { evidence::examine(&file, query, &self.index) };
-                Candidate { file, examined }
-            })
-            .collect()
+        if files.len() > MAX_CANDIDATES {
+            return files.into_iter().map(Candidate::unread).collect();
+        }
+        let read = |file| Candidate { examined: evidence::examine(&file, query, &self.index), file };
+        files.into_iter().map(read).collect()
     }
 
     /// What the paths that need no guessing, or little of it, say about prefixes.
@@ -158,14 +162,14 @@ impl Workspace {
                 Stage::Settled(Resolution::File { file, how: How::Ecosystem { .. }, .. }) => {
                     let Some(path) = SourcePath::parse(query.path) else { continue };
                     let components = self.index.common_suffix(file.root, &file.relative, &path);
-                    votes.add(&path, query.weight, file, components, true, &self.index);
+                    votes.add(&path, file, components, true, &self.index);
                 }
-                Stage::Open(Open { path, components: components @ 2.., candidates, exists_outside }) => {
+                Stage::Open(Open { path, components: components @ 2.., candidates, elsewhere }) => {
                     let Ok(candidate) = choose(candidates.clone()) else { continue };
                     let Candidate { file, examined } = candidate;
-                    let doubtful = examined.objection().is_some() || (*exists_outside && !examined.confirms());
+                    let doubtful = examined.objection().is_some() || (elsewhere.is_some() && !examined.confirms());
                     if !doubtful {
-                        votes.add(path, query.weight, &file, *components, false, &self.index);
+                        votes.add(path, &file, *components, false, &self.index);
                     }
                 }
                 Stage::Settled(_) | Stage::Open(_) => {}
@@ -174,15 +178,16 @@ impl Workspace {
         votes.count()
     }
 
+    fn rival_key(&self, path: &SourcePath) -> Option<String> {
+        path.is_absolute().then(|| path.key(self.index.case()))
+    }
+
     /// Answers by likeness, or says why not.
     fn guess(&self, query: &PathQuery<'_>, open: Open, prefixes: &Prefixes) -> Guessed {
         let led = prefixes.apply(&open.path, &self.index);
-        let absolute = open.path.is_absolute();
-        let support = led.first().map_or(0, |led| led.support);
-        let mut doubts = Vec::new();
-        if open.exists_outside {
-            doubts.push((EXISTS_OUTSIDE, NoMatchReason::ExistsOutside));
-        }
+        let path = self.rival_key(&open.path);
+        let mut doubts: Vec<(i8, NoMatchReason)> =
+            open.elsewhere.map(|reason| (ELSEWHERE, reason)).into_iter().collect();
         if led.is_empty() && !self.index.complete {
             doubts.push((INCOMPLETE, NoMatchReason::IndexIncomplete));
         }
@@ -193,26 +198,30 @@ impl Workspace {
             1 => self.by_name(open),
             _ => Self::by_suffix(open),
         };
-        let (resolution, confirmed) = match choice {
-            Ok(Choice { candidate, how, score }) => {
+        match choice {
+            Ok(Choice { candidate, how, score, support }) => {
                 let confirmed = candidate.examined.confirms();
-                (candidate.accept(how, score, &doubts), confirmed)
+                Guessed { resolution: candidate.accept(how, score, &doubts), path, confirmed, support }
             }
-            Err(refusal) => (refusal, false),
-        };
-        Guessed { resolution, absolute, confirmed, support }
+            Err(refusal) => Guessed { resolution: refusal, path, confirmed: false, support: 0 },
+        }
     }
 
-    /// What a learned prefix leads to, unless another file fits the path better by its folders.
+    /// What a learned prefix leads to, unless another file fits the path better by its folders
+    /// or text.
     fn by_prefix(&self, query: &PathQuery<'_>, open: Open, led: Vec<Led>) -> Result<Choice, Resolution> {
-        let mut contenders: Vec<WorkspaceFile> = led.iter().map(|led| led.file.clone()).collect();
-        let fit = |file: &WorkspaceFile| self.index.common_suffix(file.root, &file.relative, &open.path);
-        if contenders.iter().all(|file| fit(file) < open.components) {
-            contenders.extend(open.candidates.into_iter().map(|candidate| candidate.file));
+        let mut contenders = self.examine(led.iter().map(|led| led.file.clone()).collect(), query);
+        let worse = |Candidate { file, examined }: &Candidate| {
+            let fit = self.index.common_suffix(file.root, &file.relative, &open.path);
+            fit < open.components || examined.objection().is_some()
+        };
+        if contenders.iter().all(worse) {
+            let led = |candidate: &Candidate| led.iter().any(|led| led.file == candidate.file);
+            contenders.extend(open.candidates.into_iter().filter(|candidate| !led(candidate)));
         }
-        let candidate = choose(self.examine(contenders, query))?;
+        let candidate = choose(contenders)?;
         match led.into_iter().find(|led| led.file == candidate.file) {
-            Some(led) => Ok(Choice { candidate, how: led.how, score: LEARNED }),
+            Some(led) => Ok(Choice { candidate, how: led.how, score: LEARNED, support: led.support }),
             None => Err(candidate.refuse(NoMatchReason::FunctionsElsewhere)),
         }
     }
@@ -224,7 +233,7 @@ impl Workspace {
         // Told from the root on, as all paths are.
         let parts: Vec<&str> = candidate.file.relative.split('/').collect();
         let suffix = parts[parts.len().saturating_sub(open.components)..].join("/");
-        Ok(Choice { candidate, how: How::Suffix { components: open.components, suffix }, score })
+        Ok(Choice { candidate, how: How::Suffix { components: open.components, suffix }, score, support: 0 })
     }
 
     /// Only the name agrees: not enough by itself, however unique it is.
@@ -238,7 +247,7 @@ impl Workspace {
         let candidate = choose(open.candidates)?;
         let telling = matches!(candidate.examined.functions, Functions::There { distinctive } if distinctive || bare);
         let score = if telling && self.index.complete { NAME_CONFIRMED } else { NAME_ONLY };
-        Ok(Choice { candidate, how: How::UniqueName, score })
+        Ok(Choice { candidate, how: How::UniqueName, score, support: 0 })
     }
 }
 
@@ -246,9 +255,16 @@ struct Choice {
     candidate: Candidate,
     how: How,
     score: Score,
+    /// How many files support the learned prefix; 0 without one.
+    support: usize,
 }
 
 impl Candidate {
+    fn unread(file: WorkspaceFile) -> Self {
+        let examined = Examined { functions: Functions::Unknown, too_short: false, generated: false };
+        Self { file, examined }
+    }
+
     /// The answer, after everything that speaks for and against it. The first of the doubts
     /// becomes the reason of a refusal, unless the text of the file gives a better one.
     fn accept(self, how: How, score: Score, doubts: &[(i8, NoMatchReason)]) -> Resolution {

@@ -14,8 +14,9 @@ use super::resolution::{How, NoMatchReason, Resolution, Score, WorkspaceFile};
 /// An answer, and how much it would take to withdraw it.
 pub(super) struct Guessed {
     pub(super) resolution: Resolution,
-    /// Relative paths are other spellings of absolute ones, not their rivals.
-    pub(super) absolute: bool,
+    /// The path, case folded, if it is absolute. Relative paths are other spellings of
+    /// absolute ones, not their rivals, and so are those that differ in case.
+    pub(super) path: Option<String>,
     /// The functions are in the file where the profile says.
     pub(super) confirmed: bool,
     /// How many files support the prefix it was found by.
@@ -25,42 +26,48 @@ pub(super) struct Guessed {
 impl Guessed {
     /// Withdraws guesses whose file has a better claimant. The order of the answers stays.
     pub(super) fn separate(guesses: Vec<Self>) -> Vec<Resolution> {
-        let mut claimants: FxHashMap<WorkspaceFile, Vec<Claim>> = FxHashMap::default();
+        let mut claimants: FxHashMap<&WorkspaceFile, Vec<Claim<'_>>> = FxHashMap::default();
         for guess in &guesses {
             if let (Some(claim), Resolution::File { file, .. }) = (guess.claim(), &guess.resolution) {
-                claimants.entry(file.clone()).or_default().push(claim);
+                claimants.entry(file).or_default().push(claim);
             }
         }
-        let yields = |guess: &Self, file: &WorkspaceFile| {
-            let Some(claim) = guess.claim() else { return false };
-            let others = claimants.get(file).map_or(&[][..], Vec::as_slice);
-            // One of them is this guess itself.
-            !claim.certain && !claim.confirmed && others.iter().filter(|other| **other >= claim).count() > 1
+        let yields = |guess: &Self| match (guess.claim(), &guess.resolution) {
+            (Some(claim), Resolution::File { file, .. }) if !claim.certain && !claim.confirmed => {
+                claimants[file].iter().any(|other| other.path != claim.path && other.merit() >= claim.merit())
+            }
+            _ => false,
         };
-        guesses
-            .into_iter()
-            .map(|guess| match &guess.resolution {
-                Resolution::File { file, .. } if yields(&guess, file) => {
-                    Resolution::NoMatch { reason: NoMatchReason::Rival, possible: vec![file.clone()] }
-                }
-                _ => guess.resolution,
-            })
-            .collect()
+        let withdrawn: Vec<bool> = guesses.iter().map(yields).collect();
+        let answer = |(guess, withdrawn): (Self, bool)| match guess.resolution {
+            Resolution::File { file, .. } if withdrawn => {
+                Resolution::NoMatch { reason: NoMatchReason::Rival, possible: vec![file] }
+            }
+            resolution => resolution,
+        };
+        guesses.into_iter().zip(withdrawn).map(answer).collect()
     }
 
-    fn claim(&self) -> Option<Claim> {
+    fn claim(&self) -> Option<Claim<'_>> {
         let Resolution::File { how, score, .. } = &self.resolution else { return None };
         let certain = matches!(how, How::Rule { .. } | How::Exact | How::Ecosystem { .. });
-        let claim = Claim { certain, confirmed: self.confirmed, score: *score, support: self.support };
-        self.absolute.then_some(claim)
+        let path = self.path.as_deref()?;
+        Some(Claim { path, certain, confirmed: self.confirmed, score: *score, support: self.support })
     }
 }
 
-/// What a path has to say for itself, the greater the better.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Claim {
+/// What a path has to say for itself.
+struct Claim<'a> {
+    path: &'a str,
     certain: bool,
     confirmed: bool,
     score: Score,
     support: usize,
+}
+
+impl Claim<'_> {
+    /// The greater the better.
+    fn merit(&self) -> (bool, bool, Score, usize) {
+        (self.certain, self.confirmed, self.score, self.support)
+    }
 }

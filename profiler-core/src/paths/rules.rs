@@ -58,7 +58,11 @@ impl Rules {
             parts.extend(path.parts()[length..].iter().map(String::as_str));
             let file = match to {
                 Some(to) if to.is_absolute() => index.below(&parts)?,
-                _ => index.at_any(&parts).into_iter().next()?,
+                _ => match &index.at_any(&parts)[..] {
+                    [file] => file.clone(),
+                    // In none of the roots, or in several.
+                    _ => return None,
+                },
             };
             Some((file, How::Rule { from: rule.from.clone(), to: rule.to.clone() }))
         })

@@ -28,7 +28,11 @@ impl Default for Case {
 
 impl Case {
     pub(super) fn equal(self, a: &str, b: &str) -> bool {
-        a == b || (self == Self::Blind && self.fold(a) == self.fold(b))
+        match self {
+            Self::Sensitive => a == b,
+            Self::Blind if a.is_ascii() && b.is_ascii() => a.eq_ignore_ascii_case(b),
+            Self::Blind => self.fold(a) == self.fold(b),
+        }
     }
 
     /// Equal for names that are equal under this rule.
@@ -114,6 +118,11 @@ impl SourcePath {
     /// The same, for matching against patterns.
     pub(super) fn strs(&self) -> Vec<&str> {
         self.parts.iter().map(String::as_str).collect()
+    }
+
+    /// One text for all spellings that are equal under a rule of case.
+    pub(super) fn key(&self, case: Case) -> String {
+        case.fold(&self.parts.join("/")).into_owned()
     }
 
     /// The file's own name.

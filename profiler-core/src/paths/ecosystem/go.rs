@@ -109,6 +109,10 @@ impl super::Ecosystem for Go {
         if foreign(&parts).is_some() {
             return None;
         }
+        // Trimmed, these name a module, and not one of the workspace.
+        if !query.path.is_absolute() && !self.modules.is_empty() && is_host(parts[0]) && parts.len() > 1 {
+            return Some(Claim::dependency(module_guess(&parts[..parts.len() - 1]), None));
+        }
         let below_gopath = parts.iter().rposition(|part| *part == "src").map(|at| &parts[at + 1..]);
         below_gopath.and_then(|rest| self.inside(rest, index)).or_else(|| self.of_package(query, index))
     }
@@ -173,7 +177,7 @@ impl Go {
         // Only where there are modules is it known what a package of the workspace is called.
         let foreign = |package: &String| {
             let parts: Vec<&str> = package.split('/').collect();
-            parts[0].contains('.') && self.modules.iter().all(|module| module.tail(&parts).is_none())
+            is_host(parts[0]) && self.modules.iter().all(|module| module.tail(&parts).is_none())
         };
         let all_foreign = !self.modules.is_empty() && !packages.is_empty() && packages.iter().all(foreign);
         all_foreign.then(|| Claim::dependency(module_guess(&packages[0].split('/').collect::<Vec<_>>()), None))
@@ -323,6 +327,11 @@ fn package_of(function: &str) -> Option<String> {
     let dot = slash + name[slash..].find('.')?;
     let package = &name[..dot];
     (package != "main" && !package.is_empty()).then(|| package.replace("%2e", "."))
+}
+
+/// Import paths of other people's packages begin with the name of a host.
+fn is_host(part: &str) -> bool {
+    part.rsplit_once('.').is_some_and(|(name, top)| !name.is_empty() && top.chars().all(char::is_alphabetic))
 }
 
 /// The module that a package most likely belongs to.

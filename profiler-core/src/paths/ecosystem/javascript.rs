@@ -22,7 +22,7 @@ impl Ecosystem for JavaScript {
         if let Some(installed) = Installed::parse(&parts) {
             return self.linked(&installed, index);
         }
-        if !matches!(extension(query.path.name()), "js" | "mjs" | "cjs" | "ts") || query.path.is_absolute() {
+        if extension(query.path.name()) != "js" || query.path.is_absolute() {
             return None;
         }
         let internal = parts[0] == "internal" && parts.len() > 1 && index.at_any(&parts).is_empty();

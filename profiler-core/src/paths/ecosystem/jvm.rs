@@ -33,7 +33,7 @@ impl Ecosystem for Jvm {
         if let Some(library) = own_library(&package) {
             return Some(Claim::toolchain(library, None));
         }
-        named_package(index, name, &package).filter(|_| !package.is_empty())
+        if package.is_empty() { None } else { named_package(index, name, &package) }
     }
 }
 

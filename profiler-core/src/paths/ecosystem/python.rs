@@ -23,7 +23,12 @@ impl Ecosystem for Python {
             [folder, "Lib"] => numbered(folder, "Python"),
             _ => None,
         })?;
-        Some(Claim::toolchain("python", Some(version)))
+        // Windows writes 3.11 as `Python311`.
+        let version = match version.split_at_checked(1) {
+            Some((major, minor)) if !minor.is_empty() && !version.contains('.') => format!("{major}.{minor}"),
+            _ => version.to_owned(),
+        };
+        Some(Claim::toolchain("python", Some(&version)))
     }
 }
 
