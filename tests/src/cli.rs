@@ -2,7 +2,7 @@
 //!
 //! The program is built once per test binary, or taken from `PERFLENS_BIN`. Every run has a
 //! deadline, an empty home folder, and its input and output on pipes, so no test hangs, reads
-//! the developer's settings, or draws progress on a terminal.
+//! the developer's settings, or draws colours and progress on a terminal.
 //!
 //! What is not here: what the numbers should be.
 
@@ -54,6 +54,7 @@ fn build() -> PathBuf {
 #[derive(Clone, Debug)]
 pub struct Run {
     args: Vec<OsString>,
+    environment: Vec<(&'static str, OsString)>,
     stdin: Vec<u8>,
     folder: Option<PathBuf>,
     deadline: Duration,
@@ -78,6 +79,7 @@ impl Run {
     pub fn new<A: Into<OsString>>(args: impl IntoIterator<Item = A>) -> Self {
         Self {
             args: args.into_iter().map(Into::into).collect(),
+            environment: Vec::new(),
             stdin: Vec::new(),
             folder: None,
             deadline: Duration::from_mins(1),
@@ -103,6 +105,13 @@ impl Run {
     #[must_use]
     pub fn args<A: Into<OsString>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets an environment variable.
+    #[must_use]
+    pub fn env(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.environment.push((name, value.into()));
         self
     }
 
@@ -149,6 +158,9 @@ impl Run {
             }
             None => Command::new(binary()),
         };
+        for colours in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+            command.env_remove(colours);
+        }
         command
             .args(&self.args)
             .current_dir(self.folder.as_deref().unwrap_or(home.path()))
@@ -157,6 +169,7 @@ impl Run {
             .env("XDG_CACHE_HOME", home.path().join("cache"))
             .env("XDG_DATA_HOME", home.path().join("data"))
             .env("XDG_STATE_HOME", home.path().join("state"))
+            .envs(self.environment)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

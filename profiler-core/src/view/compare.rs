@@ -90,7 +90,7 @@ pub fn comparison<'a>(
     } else {
         let shown = &rows[..rows.len().min(options.limit())];
         let table = sides.table(shown, options.by);
-        let more = summary::more(rows.len() - shown.len(), options.by.plural());
+        let more = summary::more(rows.len() - shown.len(), options.by.noun(rows.len() - shown.len()));
         let mut footers: Vec<Sentence> = more.into_iter().chain(small).collect();
         footers.extend(legend(shown));
         document.table(sides.caption(options.by), table, footers);
@@ -220,7 +220,7 @@ impl<'a> Sides<'a> {
         let (before, after) = self.values(change.pair);
         vec![
             Span::new(change.glyph(), role),
-            Span::new(change.points.map_or_else(|| "new".to_owned(), |points| points.to_string()), role),
+            Span::new(change.points.map_or_else(String::new, |points| points.to_string()), role),
             Span::new(before, Role::Plain),
             Span::new(after, Role::Plain),
         ]
@@ -273,7 +273,9 @@ impl Change<'_> {
     }
 
     fn glyph(&self) -> &'static str {
-        match self.pair.diff_cumulative().cmp(&0) {
+        // Of shares the direction may be another than of values.
+        let of_values = || self.pair.diff_cumulative().cmp(&0);
+        match self.points.map_or_else(of_values, PointChange::direction) {
             _ if self.is_noise == Some(true) => "≈",
             Ordering::Greater => "▲",
             Ordering::Less => "▼",

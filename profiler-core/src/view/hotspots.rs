@@ -25,19 +25,16 @@ pub enum By {
 }
 
 impl By {
-    /// The plural, for sentences.
-    pub(super) fn plural(self) -> &'static str {
-        match self {
-            Self::Line => "lines",
-            Self::Function => "functions",
-            Self::File => "files",
-        }
-    }
-
     /// The word for so many of them.
     pub(super) fn noun(self, count: usize) -> &'static str {
-        let plural = self.plural();
-        if count == 1 { plural.trim_end_matches('s') } else { plural }
+        match (self, count) {
+            (Self::Line, 1) => "line",
+            (Self::Line, _) => "lines",
+            (Self::Function, 1) => "function",
+            (Self::Function, _) => "functions",
+            (Self::File, 1) => "file",
+            (Self::File, _) => "files",
+        }
     }
 
     pub(super) fn title(self) -> &'static str {
@@ -111,7 +108,8 @@ pub fn table(analysis: &Analysis<'_>, options: &Options<'_>) -> Option<Block> {
     columns.extend(place_columns(options.by));
     let mut table = Table::new(columns);
     table.rows = rows.iter().take(options.limit()).map(|row| cells(analysis, &numbers, options.by, row)).collect();
-    let more = summary::more(rows.len().saturating_sub(options.limit()), options.by.plural());
+    let hidden = rows.len().saturating_sub(options.limit());
+    let more = summary::more(hidden, options.by.noun(hidden));
     Some(Block::Table { caption, table, footers: more.into_iter().collect() })
 }
 

@@ -52,7 +52,12 @@ fn inline(sentence: &Sentence) -> String {
 fn span(span: &Span) -> String {
     match span.role {
         Role::Data | Role::Command => code_span(&span.text),
-        Role::Strong => format!("**{}**", escaped(&span.text)),
+        // Stars next to a blank are only stars.
+        Role::Strong => {
+            let words = span.text.trim();
+            let (before, after) = span.text.split_once(words).unwrap_or_default();
+            format!("{before}**{}**{after}", escaped(words))
+        }
         _ => escaped(&span.text),
     }
 }

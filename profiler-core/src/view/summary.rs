@@ -117,14 +117,17 @@ pub(super) fn title(origin: &str, analysis: &Analysis<'_>) -> Vec<Sentence> {
     [line].into_iter().chain(filters).collect()
 }
 
-/// `186 samples over 4.02s`.
+/// `186 samples over 4.02s`; `186 samples × 10.0ms` where that is how values came about.
 pub fn amount(analysis: &Analysis<'_>) -> String {
     let count = Scale::of_unit("count");
     let costs = &analysis.costs;
-    let amount = match costs.samples {
+    let mut amount = match costs.samples {
         Some(samples) => plural(samples.unsigned_abs(), "sample", &count),
         None => plural(costs.records, "record", &count),
     };
+    if let Some(period) = Numbers::of(analysis).scale.period() {
+        amount = format!("{amount} × {period}");
+    }
     match analysis.profile.meta().duration_ns {
         Some(duration) if duration > 0 => format!("{amount} over {}", Scale::of_unit("ns").quantity(duration)),
         _ => amount,

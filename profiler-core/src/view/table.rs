@@ -103,6 +103,7 @@ impl Table {
                 if column.is_right { cells } else { cells.max(column.heading.width()).max(column.least) }
             })
             .collect();
+        self.make_room_for_headings(&mut widths);
         let Some(limit) = limit else { return widths };
         let flexible: Vec<usize> = (0..widths.len()).filter(|&i| self.columns[i].fit != Fit::Whole).collect();
         let gaps: usize = self.columns.iter().map(|column| column.gap).sum();
@@ -119,6 +120,24 @@ impl Table {
         widths
     }
 
+    /// Widens columns of numbers whose heading would run into the one to its left.
+    fn make_room_for_headings(&self, widths: &mut [usize]) {
+        let (mut end, mut taken) = (0, 0);
+        for (column, width) in self.columns.iter().zip(widths) {
+            end += column.gap + *width;
+            let heading = column.heading.width();
+            if heading == 0 {
+                continue;
+            }
+            if column.is_right {
+                let needed = if taken == 0 { heading } else { taken + 1 + heading };
+                *width += needed.saturating_sub(end);
+                end = end.max(needed);
+            }
+            taken = end;
+        }
+    }
+
     fn headings(&self, widths: &[usize]) -> Span {
         let mut line = String::new();
         let mut end = 0;
@@ -126,15 +145,11 @@ impl Table {
             let start = end + column.gap;
             end = start + width;
             let heading = &column.heading;
-            if heading.is_empty() {
-                continue;
+            if !heading.is_empty() {
+                let at = if column.is_right { end.saturating_sub(heading.width()) } else { start };
+                line.extend(std::iter::repeat_n(' ', at.saturating_sub(line.width())));
+                line.push_str(heading);
             }
-            let at = if column.is_right { end.saturating_sub(heading.width()) } else { start };
-            let written = line.width();
-            // Headings don't run into each other, even where that moves one out of its place.
-            let at = if written == 0 || column.gap == 0 { at.max(written) } else { at.max(written + 1) };
-            line.extend(std::iter::repeat_n(' ', at - written));
-            line.push_str(heading);
         }
         Span::new(line, Role::Faint)
     }

@@ -1,0 +1,262 @@
+//! What the program prints for people, as a whole: the views themselves have their snapshots
+//! in `profiler-core`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use expect_test::expect;
+use perflens_tests::cli::{Output, Run, binary};
+use perflens_tests::mini::Mini;
+
+const ESCAPE: char = '\u{1b}';
+
+fn go(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("data/go").join(path)
+}
+
+fn cpu() -> String {
+    go("profiles/cpu.pb.gz").to_str().expect("a path in UTF-8").to_owned()
+}
+
+fn demo_source() -> String {
+    go("src/demo").to_str().expect("a path in UTF-8").to_owned()
+}
+
+fn ok(run: Run) -> String {
+    let Output { code, stdout, stderr, .. } = run.output();
+    assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
+    stdout
+}
+
+/// Every command that prints text, with arguments that make it print much.
+fn commands() -> Vec<Vec<String>> {
+    let (cpu, heavy) = (cpu(), go("profiles/heavy-cpu.pb.gz").to_str().unwrap().to_owned());
+    let (workspace, main) = (demo_source(), go("src/demo/main.go").to_str().unwrap().to_owned());
+    [
+        vec!["report", &cpu],
+        vec!["report", &cpu, "--workspace", &workspace, "--by", "function"],
+        vec!["report", &cpu, "--base", &heavy, "--workspace", &workspace],
+        vec!["annotate", &main, "--profile", &cpu],
+        vec!["explain", &cpu, "--workspace", &workspace],
+        vec!["demo"],
+        vec!["doctor"],
+    ]
+    .into_iter()
+    .map(|args| args.into_iter().map(str::to_owned).collect())
+    .collect()
+}
+
+fn without_escapes(text: &str) -> String {
+    regex::Regex::new("\u{1b}\\[[0-9;]*m").unwrap().replace_all(text, "").into_owned()
+}
+
+#[test]
+fn colours_are_for_terminals_and_add_nothing() {
+    for args in commands() {
+        // Doctor speaks of the colours.
+        let speaks_of_colours = args == ["doctor"];
+        let plain = ok(Run::new(args.clone()));
+        assert!(!plain.contains(ESCAPE), "{args:?}");
+        assert_eq!(ok(Run::new(args.clone()).env("NO_COLOR", "1")), plain);
+        let coloured = ok(Run::new(args.clone()).env("CLICOLOR_FORCE", "1"));
+        assert!(coloured.contains(ESCAPE), "{args:?}");
+        assert!(speaks_of_colours || without_escapes(&coloured) == plain, "{args:?}\n{coloured}");
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let mut child = Command::new(binary())
+        .args(["report", &cpu(), "--top", "0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+}
+
+#[test]
+fn a_report_names_its_totals_and_the_next_step() {
+    let text = ok(Run::new(["report", &cpu(), "--top", "3"]));
+    expect![[r#"
+        cpu.pb.gz · cpu 1.86s · 186 samples over 4.02s
+
+        Lines by cost with calls, shares of 1.86s cpu
+           with calls self  function         place
+        █ 79.0% 1.47s  0 0  runtime.main     /usr/local/go/src/runtime/proc.go:302
+        █ 56.5% 1.05s  0 0  main.main        /home/dev/src/demo/main.go:132
+        █ 56.5% 1.05s  0 0  main.main.func1  /home/dev/src/demo/main.go:133
+        … 137 more lines (--top 0 shows all)
+
+        No workspace was given: add --workspace DIR to see what the lines of your own code cost.
+    "#]]
+    .assert_eq(&text);
+    let text = ok(Run::new(["report", &cpu(), "--top", "3", "--workspace", "."]).folder(&go("src/demo")));
+    expect![[r#"
+        cpu.pb.gz · cpu 1.86s · 186 samples over 4.02s · 89% placed in the workspace
+
+        Lines by cost here, shares of 1.86s cpu
+                 here   with calls  function                              place
+        ▆ 23.7% 440ms  23.7% 440ms  main.spin                             main.go:36
+        ▆ 13.4% 250ms  13.4% 250ms  main.spin                             main.go:37
+        ▆ 10.8% 200ms  10.8% 200ms  example.com/demo/internal/work.twice  internal/work/work.go:51
+        … 25 more lines (--top 0 shows all)
+
+        Elsewhere: 11% of 1.86s cpu that no line of the workspace causes, by package or binary
+        ▆ 11.3% 210ms  go
+
+        89% of 1.86s cpu is in lines of the workspace or called from there; 11% (210ms) in the toolchain.
+        For the reasons: perflens explain cpu.pb.gz --workspace .
+    "#]]
+    .assert_eq(&text.replace(&cpu(), "cpu.pb.gz"));
+}
+
+#[test]
+fn the_explain_command_of_a_report_can_be_pasted() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = "my app's.pb";
+    std::fs::copy(go("profiles/cpu.pb.gz"), folder.path().join(name)).unwrap();
+    std::fs::create_dir(folder.path().join("src")).unwrap();
+    let filter = "fn!=no one";
+    let report = ok(Run::new(["report", name, "--filter", filter, "--workspace", "src"]).folder(folder.path()));
+    let command = report.lines().find_map(|line| line.strip_prefix("For the reasons: perflens ")).expect(&report);
+    let pasted = Command::new("sh")
+        .args(["-c", &format!("\"$0\" {command}")])
+        .arg(binary())
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(pasted.status.success(), "{command}: {}", String::from_utf8_lossy(&pasted.stderr));
+    assert!(String::from_utf8_lossy(&pasted.stdout).contains(filter));
+}
+
+#[test]
+fn annotate_finds_the_file_from_anywhere() {
+    let mini = Mini::parse(
+        "cpu/ns\n/build/app/src/main.rs:2 main; /build/app/src/lib.rs:2 work = 40\n//- /src/lib.rs\nfn work() {\n    spin();\n}\n//- /src/main.rs\nfn main() {\n    work();\n}\n//- /Cargo.toml\n[package]\nname = \"app\"\n",
+    );
+    let workspace = mini.workspace();
+    let root = workspace.path();
+    mini.write_to(&root.join("cpu.pb"));
+    let profile = root.join("cpu.pb");
+    let from_root = ok(Run::new(["annotate", "src/lib.rs", "--profile", "cpu.pb"]).folder(root));
+    let below =
+        ok(Run::new(["annotate", "lib.rs", "--profile", "../cpu.pb", "--workspace", ".."]).folder(&root.join("src")));
+    let elsewhere = ok(Run::new([
+        "annotate".as_ref(),
+        root.join("src/lib.rs").as_os_str(),
+        "--profile".as_ref(),
+        profile.as_os_str(),
+    ]));
+    for text in [&from_root, &below, &elsewhere] {
+        assert!(text.contains("█ 100% 40ns  100%  2 │     spin();"), "{text}");
+    }
+}
+
+#[test]
+fn annotate_says_in_one_sentence_why_there_is_nothing() {
+    let (cpu, workspace) = (cpu(), demo_source());
+    for (file, more, want) in [
+        ("missing.go", &[][..], "missing.go: no such file"),
+        (".", &[], "it is a folder"),
+        ("go.mod", &[], "names no file like it; it spends most in"),
+        ("../hashdep/mix/mix.go", &["--workspace", "."], "it is outside of the workspace"),
+        ("main.go", &["--filter", "fn=nobody"], "holds nothing of type cpu there, under these filters"),
+    ] {
+        let run = Run::new(["annotate", file, "--profile", &cpu]).args(more.iter().copied());
+        let output = run.folder(Path::new(&workspace)).output();
+        assert_eq!((output.code, output.stdout.as_str()), (Some(1), ""), "{file}: {}", output.stderr);
+        assert!(output.stderr.contains(want), "{file}: {}", output.stderr);
+        assert_eq!(output.stderr.lines().count(), 1, "{}", output.stderr);
+    }
+}
+
+#[test]
+fn annotate_names_the_path_that_was_not_taken() {
+    let mini = Mini::parse(
+        "cpu/ns
+/srv/one/util.py:5 elsewhere = 40
+//- /two/util.py
+def here():
+    pass
+//- /three/util.py
+def there():
+    pass
+",
+    );
+    let workspace = mini.workspace();
+    mini.write_to(&workspace.path().join("cpu.pb"));
+    let output = Run::new(["annotate", "two/util.py", "--profile", "cpu.pb"]).folder(workspace.path()).output();
+    expect![[r#"
+        perflens: cpu.pb: no costs for two/util.py: the profile's /srv/one/util.py was not taken for it: only the file name agrees (possible: three/util.py, two/util.py)
+    "#]].assert_eq(&output.stderr);
+    assert_eq!(output.code, Some(1));
+}
+
+#[cfg(unix)]
+#[test]
+fn annotate_follows_no_link_out_of_the_workspace() {
+    let secret = tempfile::tempdir().unwrap();
+    std::fs::write(secret.path().join("lib.rs"), "a secret\n").unwrap();
+    let mini = Mini::parse("cpu/ns\nsrc/lib.rs:1 work = 40\n//- /src/main.rs\nfn main() {}\n");
+    let workspace = mini.workspace();
+    mini.write_to(&workspace.path().join("cpu.pb"));
+    std::os::unix::fs::symlink(secret.path().join("lib.rs"), workspace.path().join("src/lib.rs")).unwrap();
+    let run = Run::new(["annotate", "src/lib.rs", "--profile", "cpu.pb", "--workspace", "."]);
+    let output = run.folder(workspace.path()).output();
+    assert_eq!(output.code, Some(1), "{}", output.stdout);
+    assert!(
+        !output.stdout.contains("secret") && output.stderr.contains("outside of the workspace"),
+        "{}",
+        output.stderr
+    );
+}
+
+#[test]
+fn annotate_prints_json_and_markdown() {
+    let main = go("src/demo/main.go");
+    let run = || Run::new(["annotate", main.to_str().unwrap(), "--profile", &cpu()]);
+    let json: serde_json::Value = serde_json::from_str(&ok(run().args(["--format", "json"]))).unwrap();
+    let lines: Vec<_> = json["lines"].as_array().unwrap().iter().map(|line| line["line"].as_u64().unwrap()).collect();
+    assert!(lines.is_sorted() && lines.contains(&36), "{lines:?}");
+    assert_eq!(json["file"]["workspace_file"], "main.go");
+    assert_eq!(json["profile"]["total"], 1_860_000_000);
+    assert_eq!(json["past_end"], 0);
+    let markdown = ok(run().args(["--format", "markdown"]));
+    assert_eq!(markdown.lines().filter(|line| line.starts_with("```")).count(), 2, "{markdown}");
+}
+
+#[test]
+fn the_demo_needs_nothing_and_shows_source() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = ok(Run::new(["demo"]).folder(folder.path()));
+    for want in ["840 samples", "regexp.MustCompile", "█ 50.6%  4.25s", "perflens report"] {
+        assert!(text.contains(want), "{want}: {text}");
+    }
+    assert!(text.lines().all(|line| !line.contains("/tmp") && !line.contains("/root")), "{text}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "demo wrote something");
+}
+
+#[test]
+fn shells_complete_every_command() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = ok(Run::new(["completions", shell]));
+        for command in ["report", "annotate", "explain", "demo", "doctor"] {
+            assert!(script.contains(command), "{shell}: {command}");
+        }
+    }
+}
+
+#[test]
+fn help_has_examples_and_the_version_its_system() {
+    for command in ["report", "annotate"] {
+        assert!(ok(Run::new([command, "--help"])).contains(&format!("Examples:\n  perflens {command} ")));
+    }
+    let version = ok(Run::new(["--version"]));
+    assert_eq!(
+        version,
+        format!("perflens {} ({} {})\n", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH)
+    );
+}
