@@ -3,6 +3,8 @@
 //! Shows a real profile of a small program, both built in (see `demo/README.md`), so that it
 //! works at once and everywhere: nothing is recorded, read or written.
 
+use std::sync::Arc;
+
 use profiler_core::attribute::analysis::Analysis;
 use profiler_core::attribute::{FileGroups, Place, Placement};
 use profiler_core::cancel::CancelFlag;
@@ -26,7 +28,7 @@ const ROWS: usize = 8;
 
 pub(super) fn run() -> Result<(), Failure> {
     let profile = bundled_profile()?;
-    output::text(&document(&analyze(&profile)?))
+    output::text(&document(&analyze(profile)?))
 }
 
 /// Decodes the bundled profile, which says whether decoding works at all.
@@ -34,10 +36,10 @@ pub(super) fn bundled_profile() -> Result<Profile, Failure> {
     decode(PROFILE, &Limits::default(), &CancelFlag::new()).map_err(|error| broken(&error))
 }
 
-fn analyze(profile: &Profile) -> Result<Analysis<'_>, Failure> {
-    let groups = FileGroups::placed(profile, |file| Some(placement(profile, file)));
+fn analyze(profile: Profile) -> Result<Analysis, Failure> {
+    let groups = FileGroups::placed(&profile, |file| Some(placement(&profile, file)));
     let value_type = profile.meta().default_value_type;
-    Analysis::new(profile, groups, value_type, &[], &CancelFlag::new()).map_err(|error| broken(&error))
+    Analysis::new(Arc::new(profile), groups, value_type, &[], &CancelFlag::new()).map_err(|error| broken(&error))
 }
 
 fn broken(error: &dyn std::fmt::Display) -> Failure {
@@ -57,7 +59,7 @@ fn placement(profile: &Profile, file: FileId) -> Placement {
     }
 }
 
-fn document(analysis: &Analysis<'_>) -> Document {
+fn document(analysis: &Analysis) -> Document {
     let mut document = Document::default();
     document.paragraph([
         Sentence::default().strong("A small program that groups request logs, and where its time goes."),
@@ -86,7 +88,7 @@ fn document(analysis: &Analysis<'_>) -> Document {
 }
 
 /// The text of the function that is to blame for most.
-fn hottest_function(analysis: &Analysis<'_>) -> Option<Block> {
+fn hottest_function(analysis: &Analysis) -> Option<Block> {
     let source = Source::new(SOURCE.as_bytes());
     let function = analysis.costs.functions.first()?;
     let start = usize::try_from(function.start_line.0).ok()?;
@@ -102,7 +104,7 @@ mod tests {
     #[test]
     fn the_profile_is_of_the_bundled_source() {
         let profile = bundled_profile().unwrap();
-        let analysis = analyze(&profile).unwrap();
+        let analysis = analyze(profile).unwrap();
         let lines: Vec<&str> = SOURCE.lines().collect();
         for row in &analysis.costs.functions {
             let name = row.name.strip_prefix("example.com/logstats.").unwrap_or_default();

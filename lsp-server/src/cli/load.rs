@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use profiler_core::attribute::FileGroups;
@@ -18,14 +19,14 @@ use super::{Baseline, Failure, Selection};
 pub(super) struct Loaded {
     /// The file name, without its folders; `-` for standard input.
     pub(super) origin: String,
-    pub(super) profile: Profile,
+    pub(super) profile: Arc<Profile>,
 }
 
 /// Reads a profile from a path, or from standard input for `-`.
 pub(super) fn load(path: &Path) -> Result<Loaded, Failure> {
     let name = path.display();
     if path.as_os_str() == "-" {
-        let profile = read(io::stdin(), "standard input")?;
+        let profile = Arc::new(read(io::stdin(), "standard input")?);
         return Ok(Loaded { origin: "-".to_owned(), profile });
     }
     let fail = |error: io::Error| {
@@ -45,7 +46,7 @@ pub(super) fn load(path: &Path) -> Result<Loaded, Failure> {
     if file.metadata().map_err(fail)?.is_dir() {
         return Err(Failure::Input(format!("{name}: it is a directory; give a profile file")));
     }
-    let profile = read(file, &name.to_string())?;
+    let profile = Arc::new(read(file, &name.to_string())?);
     let origin = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     Ok(Loaded { origin, profile })
 }
@@ -96,11 +97,11 @@ impl Input {
     }
 
     /// Counts what was asked for.
-    pub(super) fn analyze<'p>(
-        &'p self,
+    pub(super) fn analyze(
+        &self,
         selection: &Selection,
         baseline: &Baseline,
-    ) -> Result<(Analysis<'p>, Option<ComparedTo<'p>>), Failure> {
+    ) -> Result<(Analysis, Option<ComparedTo>), Failure> {
         let profile = &self.new.profile;
         let value_type = match &selection.value_type {
             Some(name) => profile
@@ -113,12 +114,12 @@ impl Input {
         let workspace = open_workspace(&selection.workspace)?;
         let workspace = workspace.as_ref();
         let own_groups = groups(profile, workspace);
-        let mut analysis =
-            Analysis::new(profile, own_groups, value_type, &selection.filters, &never).map_err(cancelled)?;
+        let mut analysis = Analysis::new(Arc::clone(profile), own_groups, value_type, &selection.filters, &never)
+            .map_err(cancelled)?;
         let Some(base) = &self.base else { return Ok((analysis, None)) };
         let groups = groups(&base.profile, workspace);
         let compared = analysis
-            .compare_to(&base.profile, groups, baseline.normalize, &never)
+            .compare_to(Arc::clone(&base.profile), groups, baseline.normalize, &never)
             .map_err(|error| Failure::Input(format!("{} and {}: {error}", self.new.origin, base.origin)))?;
         Ok((analysis, Some(compared)))
     }

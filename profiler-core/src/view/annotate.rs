@@ -71,8 +71,8 @@ impl fmt::Display for NoCosts {
 }
 
 /// The group of the profile's paths that are the file.
-pub fn find(analysis: &Analysis<'_>, wanted: &Wanted<'_>) -> Result<GroupId, NoCosts> {
-    let (profile, groups) = (analysis.profile, &analysis.groups);
+pub fn find(analysis: &Analysis, wanted: &Wanted<'_>) -> Result<GroupId, NoCosts> {
+    let (profile, groups) = (&analysis.profile, &analysis.groups);
     let all = || (1u32..).map(GroupId).zip(&groups.all()[1..]);
     let matched = all().find(|(_, group)| {
         let placement = group.placement.as_ref();
@@ -135,11 +135,7 @@ pub struct Annotation {
 }
 
 /// Makes the plain data.
-pub fn annotation<'a>(
-    analysis: &'a Analysis<'a>,
-    compared: Option<&'a ComparedTo<'a>>,
-    subject: &Subject<'_>,
-) -> Annotation {
+pub fn annotation<'a>(analysis: &'a Analysis, compared: Option<&'a ComparedTo>, subject: &Subject<'_>) -> Annotation {
     let report = match compared {
         Some(compared) => report::comparison(subject.origin, subject.base_origin, analysis, compared, 0),
         None => report::report(subject.origin, analysis, 0),
@@ -156,11 +152,7 @@ pub fn annotation<'a>(
 }
 
 /// Makes the view: the whole file, each line with its costs.
-pub fn annotate<'a>(
-    analysis: &'a Analysis<'a>,
-    compared: Option<&'a ComparedTo<'a>>,
-    subject: &Subject<'_>,
-) -> Document {
+pub fn annotate<'a>(analysis: &'a Analysis, compared: Option<&'a ComparedTo>, subject: &Subject<'_>) -> Document {
     let mut document = Document::default();
     document.paragraph(match compared {
         Some(compared) => Sides::of(analysis, compared).title(subject.origin, subject.base_origin),
@@ -174,8 +166,8 @@ pub fn annotate<'a>(
 
 /// Some lines of the file with their costs.
 pub fn listing<'a>(
-    analysis: &'a Analysis<'a>,
-    compared: Option<&'a ComparedTo<'a>>,
+    analysis: &'a Analysis,
+    compared: Option<&'a ComparedTo>,
     subject: &Subject<'_>,
     lines: RangeInclusive<usize>,
 ) -> Block {
@@ -207,7 +199,7 @@ struct Margin {
     cells: FxHashMap<usize, Vec<Span>>,
 }
 
-fn cost_margin(analysis: &Analysis<'_>, file: GroupId) -> Margin {
+fn cost_margin(analysis: &Analysis, file: GroupId) -> Margin {
     let numbers = Numbers::of(analysis);
     let mut columns = vec![Column::glyph()];
     columns.extend(number_columns("with calls", 1));
@@ -224,8 +216,8 @@ fn cost_margin(analysis: &Analysis<'_>, file: GroupId) -> Margin {
     Margin { columns, cells: cells.collect() }
 }
 
-fn change_margin(sides: &Sides<'_>, compared: &ComparedTo<'_>, file: GroupId) -> Margin {
-    let name = sides.new.groups.display(sides.new.profile, file);
+fn change_margin(sides: &Sides<'_>, compared: &ComparedTo, file: GroupId) -> Margin {
+    let name = sides.new.groups.display(&sides.new.profile, file);
     let cells = compared.comparison.lines.iter().filter_map(|pair| {
         let (side, row) = match (pair.new.row, pair.base.row) {
             (Some(row), _) => (sides.new, row),
@@ -233,16 +225,16 @@ fn change_margin(sides: &Sides<'_>, compared: &ComparedTo<'_>, file: GroupId) ->
         };
         let row = &side.costs.lines[row];
         let change = sides.change(pair);
-        (side.groups.display(side.profile, row.file) == name && change.is_shown())
+        (side.groups.display(&side.profile, row.file) == name && change.is_shown())
             .then(|| (row.line.0 as usize, sides.change_cells(&change)))
     });
     Margin { columns: Sides::change_columns(), cells: cells.collect() }
 }
 
 /// The file, what it costs, and why it was taken for the profile's.
-fn caption(analysis: &Analysis<'_>, file: GroupId) -> Sentence {
+fn caption(analysis: &Analysis, file: GroupId) -> Sentence {
     let numbers = Numbers::of(analysis);
-    let (profile, groups, costs) = (analysis.profile, &analysis.groups, &analysis.costs);
+    let (profile, groups, costs) = (&analysis.profile, &analysis.groups, &analysis.costs);
     let mut sentence =
         Sentence::default().span(Span::data(groups.display(profile, file)).with_role(Role::Strong)).text(": ");
     if let Some(row) = costs.files.iter().find(|row| row.file == file) {
@@ -260,7 +252,7 @@ fn caption(analysis: &Analysis<'_>, file: GroupId) -> Sentence {
     }
 }
 
-fn past_end(analysis: &Analysis<'_>, subject: &Subject<'_>) -> Option<Sentence> {
+fn past_end(analysis: &Analysis, subject: &Subject<'_>) -> Option<Sentence> {
     let length = subject.source.len();
     let is_past = |row: &&LineRow| row.file == subject.file && row.line.0 as usize > length;
     let (count, verb) = match analysis.costs.lines.iter().filter(is_past).count() {

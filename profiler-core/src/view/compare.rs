@@ -33,8 +33,8 @@ enum Mode {
 
 /// Two analyses and what their differences are measured by.
 pub(super) struct Sides<'a> {
-    pub(super) new: &'a Analysis<'a>,
-    pub(super) base: &'a Analysis<'a>,
+    pub(super) new: &'a Analysis,
+    pub(super) base: &'a Analysis,
     mode: Mode,
     new_numbers: Numbers,
     base_numbers: Numbers,
@@ -53,13 +53,13 @@ struct Listed<'a> {
     change: Change<'a>,
     row: Row<'a>,
     /// The side the row's words come from.
-    words: &'a Analysis<'a>,
+    words: &'a Analysis,
 }
 
 /// Makes the table. `options.origin` names the new profile.
 pub fn comparison<'a>(
-    analysis: &'a Analysis<'a>,
-    compared: &'a ComparedTo<'a>,
+    analysis: &'a Analysis,
+    compared: &'a ComparedTo,
     base_origin: &str,
     options: &Options<'_>,
 ) -> Document {
@@ -101,9 +101,9 @@ pub fn comparison<'a>(
 }
 
 impl<'a> Sides<'a> {
-    pub(super) fn of(new: &'a Analysis<'a>, compared: &'a ComparedTo<'a>) -> Self {
+    pub(super) fn of(new: &'a Analysis, compared: &'a ComparedTo) -> Self {
         let base = &compared.base;
-        let duration = |analysis: &Analysis<'_>| analysis.profile.meta().duration_ns.filter(|&duration| duration > 0);
+        let duration = |analysis: &Analysis| analysis.profile.meta().duration_ns.filter(|&duration| duration > 0);
         let mode = if compared.normalized_by.is_some() {
             Mode::Normalized
         } else if new.costs.total == 0 || base.costs.total == 0 {
@@ -120,7 +120,7 @@ impl<'a> Sides<'a> {
 
     /// Names both sides, their amounts, and how they were made comparable.
     pub(super) fn title(&self, origin: &str, base_origin: &str) -> Vec<Sentence> {
-        let total = |numbers: &Numbers, analysis: &Analysis<'_>| numbers.value(analysis.costs.total);
+        let total = |numbers: &Numbers, analysis: &Analysis| numbers.value(analysis.costs.total);
         let of_base = || Sentence::new("percentage points of the base's ").then(self.base_numbers.whole());
         vec![
             Sentence::default()
@@ -156,7 +156,7 @@ impl<'a> Sides<'a> {
     }
 
     fn listed(&self, pairs: &'a [Pair], by: By) -> Vec<Listed<'a>> {
-        let rows = |analysis: &'a Analysis<'a>| hotspots::rows(analysis, by).collect::<Vec<_>>();
+        let rows = |analysis: &'a Analysis| hotspots::rows(analysis, by).collect::<Vec<_>>();
         let (new_rows, base_rows) = (rows(self.new), rows(self.base));
         let listed = pairs.iter().filter_map(|pair| {
             let (words, row) = match (pair.new.row, pair.base.row) {

@@ -15,7 +15,7 @@ use crate::measure::Heat;
 const MAX_PACKAGES: usize = 20;
 
 /// Makes the view.
-pub fn explain(origin: &str, analysis: &Analysis<'_>) -> Document {
+pub fn explain(origin: &str, analysis: &Analysis) -> Document {
     let numbers = Numbers::of(analysis);
     let accounting = &analysis.costs.accounting;
     let mut document = Document::default();
@@ -186,7 +186,7 @@ fn standing_words(standing: Standing) -> Option<&'static str> {
     })
 }
 
-fn reach(analysis: &Analysis<'_>, numbers: &Numbers) -> Option<Sentence> {
+fn reach(analysis: &Analysis, numbers: &Numbers) -> Option<Sentence> {
     let accounting = &analysis.costs.accounting;
     let (leaf, anywhere) = (accounting.leaf_bucket(Bucket::WithLine), accounting.reach_bucket(Bucket::WithLine));
     (anywhere > leaf).then(|| {
@@ -196,7 +196,7 @@ fn reach(analysis: &Analysis<'_>, numbers: &Numbers) -> Option<Sentence> {
     })
 }
 
-fn packages(document: &mut Document, analysis: &Analysis<'_>, numbers: &Numbers) {
+fn packages(document: &mut Document, analysis: &Analysis, numbers: &Numbers) {
     let unplaced = &analysis.costs.accounting.unplaced;
     if unplaced.is_empty() {
         return;
@@ -223,7 +223,7 @@ fn packages(document: &mut Document, analysis: &Analysis<'_>, numbers: &Numbers)
     document.table(caption, table, more.into_iter().collect());
 }
 
-fn filtered(analysis: &Analysis<'_>, numbers: &Numbers) -> Option<Sentence> {
+fn filtered(analysis: &Analysis, numbers: &Numbers) -> Option<Sentence> {
     let weight = analysis.costs.accounting.filtered;
     (weight.records > 0).then(|| {
         Sentence::new(format!(

@@ -79,7 +79,7 @@ pub(super) struct Row<'a> {
 }
 
 /// Makes the whole view.
-pub fn hotspots(analysis: &Analysis<'_>, options: &Options<'_>) -> Document {
+pub fn hotspots(analysis: &Analysis, options: &Options<'_>) -> Document {
     let mut document = Document::default();
     document.paragraph(summary::title(options.origin, analysis));
     document.blocks.extend(table(analysis, options));
@@ -90,7 +90,7 @@ pub fn hotspots(analysis: &Analysis<'_>, options: &Options<'_>) -> Document {
 }
 
 /// The table of what costs most; `None` when nothing costs anything.
-pub fn table(analysis: &Analysis<'_>, options: &Options<'_>) -> Option<Block> {
+pub fn table(analysis: &Analysis, options: &Options<'_>) -> Option<Block> {
     let numbers = Numbers::of(analysis);
     let rows: Vec<Row<'_>> = rows(analysis, options.by).filter(|row| is_listed(analysis, row.file)).collect();
     if rows.is_empty() {
@@ -114,7 +114,7 @@ pub fn table(analysis: &Analysis<'_>, options: &Options<'_>) -> Option<Block> {
 }
 
 /// Every row, in the order of reports.
-pub(super) fn rows<'a>(analysis: &'a Analysis<'_>, by: By) -> Box<dyn Iterator<Item = Row<'a>> + 'a> {
+pub(super) fn rows<'a>(analysis: &'a Analysis, by: By) -> Box<dyn Iterator<Item = Row<'a>> + 'a> {
     let costs = &analysis.costs;
     match by {
         By::Line => Box::new(costs.lines.iter().map(|row| Row {
@@ -142,12 +142,12 @@ pub(super) fn rows<'a>(analysis: &'a Analysis<'_>, by: By) -> Box<dyn Iterator<I
 }
 
 /// With a workspace only its own code is listed: that is what can be changed.
-pub(super) fn is_listed(analysis: &Analysis<'_>, file: GroupId) -> bool {
+pub(super) fn is_listed(analysis: &Analysis, file: GroupId) -> bool {
     let placement = analysis.groups.get(file).placement.as_ref();
     !analysis.groups.has_workspace() || placement.is_some_and(|placement| placement.place == Place::Workspace)
 }
 
-fn cells(analysis: &Analysis<'_>, numbers: &Numbers, by: By, row: &Row<'_>) -> Vec<Span> {
+fn cells(analysis: &Analysis, numbers: &Numbers, by: By, row: &Row<'_>) -> Vec<Span> {
     let (own, cumulative) = (summary::own(analysis, row.cost), row.cost.cumulative);
     let heat = numbers.heat(cumulative);
     let (ordering, other) = if analysis.groups.has_workspace() { (own, cumulative) } else { (cumulative, own) };
@@ -167,8 +167,8 @@ pub(super) fn place_columns(by: By) -> Vec<Column> {
 }
 
 /// The cells of [`place_columns`].
-pub(super) fn place_cells(analysis: &Analysis<'_>, by: By, row: &Row<'_>) -> Vec<Span> {
-    let file = analysis.groups.display(analysis.profile, row.file);
+pub(super) fn place_cells(analysis: &Analysis, by: By, row: &Row<'_>) -> Vec<Span> {
+    let file = analysis.groups.display(&analysis.profile, row.file);
     let mut place = Span::data(file);
     if row.line.is_known() {
         place = place.followed_by(&format!(":{}", row.line.0));
@@ -184,7 +184,7 @@ pub(super) fn place_cells(analysis: &Analysis<'_>, by: By, row: &Row<'_>) -> Vec
 }
 
 /// What no line of the workspace causes, a row per package or binary.
-fn elsewhere(analysis: &Analysis<'_>, options: &Options<'_>) -> Option<Block> {
+fn elsewhere(analysis: &Analysis, options: &Options<'_>) -> Option<Block> {
     let numbers = Numbers::of(analysis);
     let accounting = &analysis.costs.accounting;
     let shown = accounting.shown()?;

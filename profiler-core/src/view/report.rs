@@ -277,7 +277,7 @@ pub struct Unplaced {
 }
 
 /// Makes the report of a profile. `top` bounds each array; 0 means all.
-pub fn report(origin: &str, analysis: &Analysis<'_>, top: usize) -> Report {
+pub fn report(origin: &str, analysis: &Analysis, top: usize) -> Report {
     let costs = &analysis.costs;
     let rows = Rows::of(analysis);
     Report {
@@ -300,13 +300,7 @@ pub fn report(origin: &str, analysis: &Analysis<'_>, top: usize) -> Report {
 }
 
 /// Makes the report of a comparison: rows of either side, by falling |difference|.
-pub fn comparison(
-    origin: &str,
-    base_origin: &str,
-    analysis: &Analysis<'_>,
-    compared: &ComparedTo<'_>,
-    top: usize,
-) -> Report {
+pub fn comparison(origin: &str, base_origin: &str, analysis: &Analysis, compared: &ComparedTo, top: usize) -> Report {
     let (new, base) = (Rows::of(analysis), Rows::of(&compared.base));
     let base_costs = &compared.base.costs;
     let mut head = head(origin, analysis);
@@ -364,8 +358,8 @@ fn known(line: LineNo) -> Option<u32> {
     line.is_known().then_some(line.0)
 }
 
-fn head(origin: &str, analysis: &Analysis<'_>) -> Head {
-    let (profile, costs) = (analysis.profile, &analysis.costs);
+fn head(origin: &str, analysis: &Analysis) -> Head {
+    let (profile, costs) = (&analysis.profile, &analysis.costs);
     let meta = profile.meta();
     Head {
         origin: origin.to_owned(),
@@ -395,8 +389,8 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn of(analysis: &'a Analysis<'a>) -> Self {
-        Self { profile: analysis.profile, groups: &analysis.groups, costs: &analysis.costs }
+    pub(super) fn of(analysis: &'a Analysis) -> Self {
+        Self { profile: &analysis.profile, groups: &analysis.groups, costs: &analysis.costs }
     }
 
     fn line(&self, row: &LineRow, values: Values) -> Line {

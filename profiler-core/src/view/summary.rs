@@ -21,8 +21,8 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    pub(super) fn of(analysis: &Analysis<'_>) -> Self {
-        let (profile, costs) = (analysis.profile, &analysis.costs);
+    pub(super) fn of(analysis: &Analysis) -> Self {
+        let (profile, costs) = (&analysis.profile, &analysis.costs);
         Self {
             scale: Scale::for_people(profile.value_types(), profile.meta(), analysis.value_type),
             kind: analysis.selected().kind.clone(),
@@ -88,17 +88,17 @@ pub(super) fn number_columns(heading: &str, gap: usize) -> [Column; 2] {
 
 /// What a row is to blame for: with a workspace what is spent `here`, libraries it calls
 /// included; without one, what the row itself spends.
-pub(super) fn own_heading(analysis: &Analysis<'_>) -> &'static str {
+pub(super) fn own_heading(analysis: &Analysis) -> &'static str {
     if analysis.groups.has_workspace() { "here" } else { "self" }
 }
 
 /// The value under [`own_heading`].
-pub(super) fn own(analysis: &Analysis<'_>, cost: Cost) -> i64 {
+pub(super) fn own(analysis: &Analysis, cost: Cost) -> i64 {
     if analysis.groups.has_workspace() { cost.direct } else { cost.flat }
 }
 
 /// Which profile this is and how much it holds.
-pub(super) fn title(origin: &str, analysis: &Analysis<'_>) -> Vec<Sentence> {
+pub(super) fn title(origin: &str, analysis: &Analysis) -> Vec<Sentence> {
     let numbers = Numbers::of(analysis);
     let costs = &analysis.costs;
     let mut line = Sentence::default()
@@ -118,7 +118,7 @@ pub(super) fn title(origin: &str, analysis: &Analysis<'_>) -> Vec<Sentence> {
 }
 
 /// `186 samples over 4.02s`; `186 samples × 10.0ms` where that is how values came about.
-pub fn amount(analysis: &Analysis<'_>) -> String {
+pub fn amount(analysis: &Analysis) -> String {
     let count = Scale::of_unit("count");
     let costs = &analysis.costs;
     let mut amount = match costs.samples {
@@ -138,7 +138,7 @@ fn plural(number: u64, what: &str, scale: &Scale) -> String {
     format!("{} {what}{}", scale.quantity(number), if number == 1 { "" } else { "s" })
 }
 
-fn filters(analysis: &Analysis<'_>, numbers: &Numbers) -> Option<Sentence> {
+fn filters(analysis: &Analysis, numbers: &Numbers) -> Option<Sentence> {
     let (first, rest) = analysis.filters.split_first()?;
     let mut line = Sentence::new("Filtered by ").data(&first.to_string());
     for filter in rest {
@@ -154,7 +154,7 @@ fn filters(analysis: &Analysis<'_>, numbers: &Numbers) -> Option<Sentence> {
 
 /// Where the value is that no line shows, and what to do next; nothing when every line is
 /// there.
-pub(super) fn accounting(analysis: &Analysis<'_>, explain: Option<&str>) -> Vec<Sentence> {
+pub(super) fn accounting(analysis: &Analysis, explain: Option<&str>) -> Vec<Sentence> {
     let numbers = Numbers::of(analysis);
     let costs = &analysis.costs;
     if costs.total == 0 {
@@ -207,7 +207,7 @@ fn placed(standings: &[Weight; 9], numbers: &Numbers) -> Option<Sentence> {
     })
 }
 
-fn nothing(analysis: &Analysis<'_>, numbers: &Numbers) -> Sentence {
+fn nothing(analysis: &Analysis, numbers: &Numbers) -> Sentence {
     let filtered = analysis.costs.accounting.filtered.value;
     if filtered > 0 {
         return Sentence::new(format!("The filters left nothing of {} ", numbers.value(filtered)))
@@ -232,7 +232,7 @@ pub(super) fn more(hidden: usize, rows: &str) -> Option<Sentence> {
 }
 
 /// What was odd about the profile, at the end of every view.
-pub(super) fn notes(analysis: &Analysis<'_>) -> impl Iterator<Item = Sentence> {
+pub(super) fn notes(analysis: &Analysis) -> impl Iterator<Item = Sentence> {
     let notes = analysis.profile.notes().iter().chain(&analysis.costs.notes);
     // Sentences of ours, but they quote the file.
     notes.map(|note| Sentence::new("Note: ").text(data::shown_within(note, MAX_NOTE)))

@@ -55,7 +55,14 @@ type Costs = BTreeMap<String, (i64, i64)>;
 
 /// `path:line` of every line with a cost.
 fn lines(profile: &Profile, value_type: usize) -> Costs {
-    let analysis = Analysis::new(profile, FileGroups::by_path(profile), value_type, &[], &CancelFlag::new()).unwrap();
+    let analysis = Analysis::new(
+        std::sync::Arc::new(profile.clone()),
+        FileGroups::by_path(profile),
+        value_type,
+        &[],
+        &CancelFlag::new(),
+    )
+    .unwrap();
     let path = |row: &profiler_core::attribute::LineRow| analysis.groups.path(profile, row.file).to_owned();
     analysis
         .costs
@@ -67,7 +74,14 @@ fn lines(profile: &Profile, value_type: usize) -> Costs {
 
 /// The name of every function with a cost.
 fn functions(profile: &Profile, value_type: usize) -> Costs {
-    let analysis = Analysis::new(profile, FileGroups::by_path(profile), value_type, &[], &CancelFlag::new()).unwrap();
+    let analysis = Analysis::new(
+        std::sync::Arc::new(profile.clone()),
+        FileGroups::by_path(profile),
+        value_type,
+        &[],
+        &CancelFlag::new(),
+    )
+    .unwrap();
     analysis.costs.functions.iter().map(|row| (row.name.clone(), (row.cost.flat, row.cost.cumulative))).collect()
 }
 

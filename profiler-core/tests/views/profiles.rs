@@ -50,16 +50,17 @@ pub(crate) fn placed(profile: &Profile) -> FileGroups {
     })
 }
 
-pub(crate) fn analyze<'p>(profile: &'p Profile, groups: FileGroups, filters: &[&str]) -> Analysis<'p> {
+pub(crate) fn analyze(profile: &Profile, groups: FileGroups, filters: &[&str]) -> Analysis {
     let filters: Vec<_> = filters.iter().map(|filter| filter.parse().unwrap()).collect();
     let value_type = profile.meta().default_value_type;
-    Analysis::new(profile, groups, value_type, &filters, &CancelFlag::new()).unwrap()
+    Analysis::new(std::sync::Arc::new(profile.clone()), groups, value_type, &filters, &CancelFlag::new()).unwrap()
 }
 
-pub(crate) fn compare<'p>(new: &'p Profile, base: &'p Profile, normalize: bool) -> (Analysis<'p>, ComparedTo<'p>) {
+pub(crate) fn compare(new: &Profile, base: &Profile, normalize: bool) -> (Analysis, ComparedTo) {
     let mut analysis = analyze(new, FileGroups::by_path(new), &[]);
     let groups = FileGroups::by_path(base);
-    let compared = analysis.compare_to(base, groups, normalize, &CancelFlag::new()).unwrap();
+    let compared =
+        analysis.compare_to(std::sync::Arc::new(base.clone()), groups, normalize, &CancelFlag::new()).unwrap();
     (analysis, compared)
 }
 
