@@ -4,3 +4,5 @@
 //! the program share one code. All knowledge about profiles is in `profiler-core`.
 
 pub mod cli;
+pub mod state;
+pub mod transport;

@@ -1,0 +1,4 @@
+//! What the server knows between requests.
+
+pub mod line_map;
+pub mod text;
