@@ -14,12 +14,12 @@ fn go(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("data/go").join(path)
 }
 
-fn cpu() -> String {
-    go("profiles/cpu.pb.gz").to_str().expect("a path in UTF-8").to_owned()
+fn go_text(path: &str) -> String {
+    go(path).into_os_string().into_string().expect("a path in UTF-8")
 }
 
-fn demo_source() -> String {
-    go("src/demo").to_str().expect("a path in UTF-8").to_owned()
+fn cpu() -> String {
+    go_text("profiles/cpu.pb.gz")
 }
 
 fn ok(run: Run) -> String {
@@ -30,8 +30,8 @@ fn ok(run: Run) -> String {
 
 /// Every command that prints text, with arguments that make it print much.
 fn commands() -> Vec<Vec<String>> {
-    let (cpu, heavy) = (cpu(), go("profiles/heavy-cpu.pb.gz").to_str().unwrap().to_owned());
-    let (workspace, main) = (demo_source(), go("src/demo/main.go").to_str().unwrap().to_owned());
+    let (cpu, heavy) = (cpu(), go_text("profiles/heavy-cpu.pb.gz"));
+    let (workspace, main) = (go_text("src/demo"), go_text("src/demo/main.go"));
     [
         vec!["report", &cpu],
         vec!["report", &cpu, "--workspace", &workspace, "--by", "function"],
@@ -47,7 +47,7 @@ fn commands() -> Vec<Vec<String>> {
 }
 
 fn without_escapes(text: &str) -> String {
-    regex::Regex::new("\u{1b}\\[[0-9;]*m").unwrap().replace_all(text, "").into_owned()
+    regex::Regex::new("\u{1b}\\[[0-9;]*m").expect("it is an expression").replace_all(text, "").into_owned()
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn annotate_finds_the_file_from_anywhere() {
 
 #[test]
 fn annotate_says_in_one_sentence_why_there_is_nothing() {
-    let (cpu, workspace) = (cpu(), demo_source());
+    let (cpu, workspace) = (cpu(), go_text("src/demo"));
     for (file, more, want) in [
         ("missing.go", &[][..], "missing.go: no such file"),
         (".", &[], "it is a folder"),
@@ -216,8 +216,7 @@ fn annotate_follows_no_link_out_of_the_workspace() {
 
 #[test]
 fn annotate_prints_json_and_markdown() {
-    let main = go("src/demo/main.go");
-    let run = || Run::new(["annotate", main.to_str().unwrap(), "--profile", &cpu()]);
+    let run = || Run::new(["annotate", &go_text("src/demo/main.go"), "--profile", &cpu()]);
     let json: serde_json::Value = serde_json::from_str(&ok(run().args(["--format", "json"]))).unwrap();
     let lines: Vec<_> = json["lines"].as_array().unwrap().iter().map(|line| line["line"].as_u64().unwrap()).collect();
     assert!(lines.is_sorted() && lines.contains(&36), "{lines:?}");

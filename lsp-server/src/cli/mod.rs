@@ -22,7 +22,9 @@ use profiler_core::attribute::Filter;
 
 /// The cost of every line of code, on that line.
 #[derive(Parser, Debug)]
-#[command(name = "perflens", version = version(), about, max_term_width = 100)]
+#[command(name = "perflens", version = version(), about, max_term_width = 100, after_help = "\
+Start with: perflens demo
+Then:       perflens report PROFILE --workspace .")]
 struct Cli {
     #[command(subcommand)]
     command: Command,

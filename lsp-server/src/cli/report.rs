@@ -64,7 +64,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             None => report::report(&input.new.origin, &analysis, arguments.top),
         });
     }
-    let explain = explain_command(&arguments.profile, &arguments.selection);
+    // What came through a pipe can't be read again.
+    let is_file = arguments.profile.as_os_str() != "-";
+    let explain = is_file.then(|| explain_command(&arguments.profile, &arguments.selection));
     let options = Options {
         origin: &input.new.origin,
         by: match arguments.by {
@@ -73,7 +75,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             Rows::File => By::File,
         },
         top: arguments.top,
-        explain: Some(&explain),
+        explain: explain.as_deref(),
     };
     let document = match compared {
         Some((compared, base)) => compare::comparison(&analysis, compared, &base.origin, &options),

@@ -9,7 +9,7 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::compare::Sides;
+use super::compare::{self, Change, Sides};
 use super::data;
 use super::document::{Block, Document, Role, Sentence, Span};
 use super::report::{self, Head, Line, Location, Rows, Values};
@@ -189,7 +189,7 @@ pub fn listing<'a>(
         ]);
         table.rows.push(row);
     }
-    Block::Table { caption: caption(analysis, subject.file), table, footers: Vec::new() }
+    Block::Table { caption: caption(analysis, subject.file), table, footers: margin.legend }
 }
 
 /// What stands beside the lines of one file.
@@ -197,6 +197,8 @@ struct Margin {
     columns: Vec<Column>,
     /// By line number.
     cells: FxHashMap<usize, Vec<Span>>,
+    /// What marks in the cells mean.
+    legend: Vec<Sentence>,
 }
 
 fn cost_margin(analysis: &Analysis, file: GroupId) -> Margin {
@@ -213,12 +215,12 @@ fn cost_margin(analysis: &Analysis, file: GroupId) -> Margin {
         cells.push(if own == 0 { Span::default() } else { Span::new(numbers.share(own), Role::Plain) });
         (row.line.0 as usize, cells)
     });
-    Margin { columns, cells: cells.collect() }
+    Margin { columns, cells: cells.collect(), legend: Vec::new() }
 }
 
 fn change_margin(sides: &Sides<'_>, compared: &ComparedTo, file: GroupId) -> Margin {
     let name = sides.new.groups.display(&sides.new.profile, file);
-    let cells = compared.comparison.lines.iter().filter_map(|pair| {
+    let changes = compared.comparison.lines.iter().filter_map(|pair| {
         let (side, row) = match (pair.new.row, pair.base.row) {
             (Some(row), _) => (sides.new, row),
             (None, row) => (sides.base, row?),
@@ -226,9 +228,14 @@ fn change_margin(sides: &Sides<'_>, compared: &ComparedTo, file: GroupId) -> Mar
         let row = &side.costs.lines[row];
         let change = sides.change(pair);
         (side.groups.display(&side.profile, row.file) == name && change.is_shown())
-            .then(|| (row.line.0 as usize, sides.change_cells(&change)))
+            .then_some((row.line.0 as usize, change))
     });
-    Margin { columns: Sides::change_columns(), cells: cells.collect() }
+    let changes: Vec<(usize, Change<'_>)> = changes.collect();
+    Margin {
+        columns: Sides::change_columns(),
+        cells: changes.iter().map(|(line, change)| (*line, sides.change_cells(change))).collect(),
+        legend: compare::legend(changes.iter().map(|(_, change)| change)),
+    }
 }
 
 /// The file, what it costs, and why it was taken for the profile's.

@@ -17,7 +17,7 @@ use crate::measure::{PointChange, Share, difference_is_noise};
 
 /// Fewer samples on both sides are too few to trust.
 const FEW_SAMPLES: i64 = 10;
-/// Differences below a tenth of a point are left out,
+/// Changes below a tenth of a point are left out,
 const SHOWN_TENTHS: u32 = 1;
 /// and those above three points stand out.
 const MUCH_TENTHS: u32 = 30;
@@ -92,7 +92,7 @@ pub fn comparison<'a>(
         let table = sides.table(shown, options.by);
         let more = summary::more(rows.len() - shown.len(), options.by.noun(rows.len() - shown.len()));
         let mut footers: Vec<Sentence> = more.into_iter().chain(small).collect();
-        footers.extend(legend(shown));
+        footers.extend(legend(shown.iter().map(|row| &row.change)));
         document.table(sides.caption(options.by), table, footers);
     }
     document.paragraph(summary::accounting(analysis, options.explain));
@@ -122,7 +122,7 @@ impl<'a> Sides<'a> {
     pub(super) fn title(&self, origin: &str, base_origin: &str) -> Vec<Sentence> {
         let total = |numbers: &Numbers, analysis: &Analysis| numbers.value(analysis.costs.total);
         let of_base = || Sentence::new("percentage points of the base's ").then(self.base_numbers.whole());
-        vec![
+        let mut sentences = vec![
             Sentence::default()
                 .span(Span::data(origin).with_role(Role::Strong))
                 .text(" against ")
@@ -136,18 +136,18 @@ impl<'a> Sides<'a> {
                 summary::amount(self.base),
             )),
             match self.mode {
-                Mode::Value => Sentence::new("By value: differences are ").then(of_base()).text("."),
-                Mode::Normalized => {
-                    Sentence::new("Normalized: new values are brought to the base's sum; differences are ")
-                        .then(of_base())
-                        .text(".")
-                }
+                Mode::Value => Sentence::new("By value: changes are ").then(of_base()).text("."),
+                Mode::Normalized => Sentence::new("Normalized: new values are brought to the base's sum; changes are ")
+                    .then(of_base())
+                    .text("."),
                 Mode::Share(what) => Sentence::new(format!(
                     "By share, as the {what} differ by more than 10 %: each side counts as shares of its own total, \
-                     differences are percentage points between them."
+                     changes are percentage points between them."
                 )),
             },
-        ]
+        ];
+        sentences.extend(summary::filters(self.new));
+        sentences
     }
 
     fn caption(&self, by: By) -> Sentence {
@@ -204,20 +204,18 @@ impl<'a> Sides<'a> {
         table
     }
 
-    /// The columns of [`change_cells`](Self::change_cells).
+    /// The columns of [`change_cells`](Self::change_cells): of the cost with calls.
     pub(super) fn change_columns() -> Vec<Column> {
-        vec![
-            Column::glyph(),
-            Column::number("with calls").after(1),
-            Column::number("base"),
-            Column::words("→new").after(0),
-        ]
+        vec![Column::glyph(), Column::number("change").after(1), Column::number("base"), Column::words("→new").after(0)]
     }
 
-    /// `▲ +7.7pp 925ms→1.20s`.
+    /// `▲ +7.7pp 925ms→1.20s`, with a star when that rests on few samples.
     pub(super) fn change_cells(&self, change: &Change<'_>) -> Vec<Span> {
         let role = change.role();
-        let (before, after) = self.values(change.pair);
+        let (before, mut after) = self.values(change.pair);
+        if change.is_few() {
+            after.push('*');
+        }
         vec![
             Span::new(change.glyph(), role),
             Span::new(change.points.map_or_else(String::new, |points| points.to_string()), role),
@@ -231,9 +229,7 @@ impl<'a> Sides<'a> {
         let own = |side: &SideCost| summary::own(self.new, side.cost);
         let own = self.points(own(new), own(base)).filter(|points| points.direction().is_ne());
         let (samples_before, samples_after) = match (base.samples, new.samples) {
-            (Some(base), Some(new)) => {
-                (base.to_string(), format!("→{new}{}", if row.change.is_few() { "*" } else { "" }))
-            }
+            (Some(base), Some(new)) => (base.to_string(), format!("→{new}")),
             _ => (String::new(), String::new()),
         };
         let mut cells = self.change_cells(&row.change);
@@ -296,18 +292,23 @@ impl Change<'_> {
     }
 }
 
-fn legend(rows: &[Listed<'_>]) -> Vec<Sentence> {
-    let mut lines = Vec::new();
-    if rows.iter().any(|row| row.change.is_noise == Some(true)) {
-        lines.push("≈ may well be chance: within the 95 % confidence interval of the sample counts");
+/// What the marks of some changes mean.
+pub(super) fn legend<'c>(changes: impl Iterator<Item = &'c Change<'c>>) -> Vec<Sentence> {
+    let (mut is_noisy, mut is_few, mut is_unknown) = (false, false, true);
+    for change in changes {
+        is_noisy |= change.is_noise == Some(true);
+        is_few |= change.is_few();
+        is_unknown &= change.is_noise.is_none();
     }
-    if rows.iter().any(|row| row.change.is_few()) {
-        lines.push("* fewer than 10 samples on either side: too few to trust");
-    }
-    if rows.iter().all(|row| row.change.is_noise.is_none()) {
-        lines.push("samples are not counted in both profiles, so what is chance can't be told");
-    }
-    lines.into_iter().map(|line| Sentence::default().faint(line)).collect()
+    [
+        (is_noisy, "≈ may well be chance: within the 95 % confidence interval of the sample counts"),
+        (is_few, "* fewer than 10 samples on either side: too few to trust"),
+        (is_unknown, "samples are not counted in both profiles, so what is chance can't be told"),
+    ]
+    .into_iter()
+    .filter(|&(applies, _)| applies)
+    .map(|(_, words)| Sentence::default().faint(words))
+    .collect()
 }
 
 fn differs_much(new: i64, base: i64) -> bool {

@@ -113,8 +113,7 @@ pub(super) fn title(origin: &str, analysis: &Analysis) -> Vec<Sentence> {
     if let Some(shown) = costs.accounting.shown() {
         line = line.text(format!(" · {} placed in the workspace", numbers.whole_percent(shown)));
     }
-    let filters = filters(analysis, &numbers);
-    [line].into_iter().chain(filters).collect()
+    [line].into_iter().chain(filters(analysis)).collect()
 }
 
 /// `186 samples over 4.02s`; `186 samples × 10.0ms` where that is how values came about.
@@ -138,7 +137,9 @@ fn plural(number: u64, what: &str, scale: &Scale) -> String {
     format!("{} {what}{}", scale.quantity(number), if number == 1 { "" } else { "s" })
 }
 
-fn filters(analysis: &Analysis, numbers: &Numbers) -> Option<Sentence> {
+/// The filters, and what they left out.
+pub(super) fn filters(analysis: &Analysis) -> Option<Sentence> {
+    let numbers = Numbers::of(analysis);
     let (first, rest) = analysis.filters.split_first()?;
     let mut line = Sentence::new("Filtered by ").data(&first.to_string());
     for filter in rest {

@@ -127,14 +127,14 @@ fn a_comparison_stands_beside_the_lines() {
     expect![[r#"
         new.pb against base.pb (base)
         cpu 4.00s against 4.00s · 400 samples over 4.00s against 400 samples over 4.00s
-        By value: differences are percentage points of the base's 4.00s cpu.
+        By value: changes are percentage points of the base's 4.00s cpu.
 
         src/a.rs: 100% of 4.00s cpu with calls, 100% self · 2 functions
-        with calls   base→new
-                                 1 │ a
-        ▼  −25.0pp  2.00s→1.00s  2 │ b
-        ▲  +75.0pp    new 3.00s  3 │ c
-        ▼  −50.0pp   gone 2.00s  4 │ d
+           change   base→new
+                                1 │ a
+        ▼ −25.0pp  2.00s→1.00s  2 │ b
+        ▲ +75.0pp    new 3.00s  3 │ c
+        ▼ −50.0pp   gone 2.00s  4 │ d
     "#]]
     .assert_eq(&text::plain(&annotate::annotate(&analysis, Some(&compared), &subject), None));
     let groups = FileGroups::by_path(&new);
