@@ -89,8 +89,11 @@ pub fn hotspots(analysis: &Analysis, options: &Options<'_>) -> Document {
     document
 }
 
-/// The table of what costs most; `None` when nothing costs anything.
+/// The table of what costs most; `None` when nothing costs anything. A profile without any
+/// line has functions instead.
 pub fn table(analysis: &Analysis, options: &Options<'_>) -> Option<Block> {
+    let has_no_lines = options.by == By::Line && analysis.costs.lines.is_empty();
+    let options = &Options { by: if has_no_lines { By::Function } else { options.by }, ..*options };
     let numbers = Numbers::of(analysis);
     let rows: Vec<Row<'_>> = rows(analysis, options.by).filter(|row| is_listed(analysis, row.file)).collect();
     if rows.is_empty() {
@@ -100,7 +103,7 @@ pub fn table(analysis: &Analysis, options: &Options<'_>) -> Option<Block> {
     let (ordering, other) = if analysis.groups.has_workspace() { (own, "with calls") } else { ("with calls", own) };
     let caption = Sentence::default()
         .strong(format!("{} by cost {ordering}", options.by.title()))
-        .text(", shares of ")
+        .text(if has_no_lines { ", as the profile has no lines; shares of " } else { ", shares of " })
         .then(numbers.whole());
     let mut columns = vec![Column::glyph()];
     columns.extend(number_columns(ordering, 1));

@@ -174,6 +174,25 @@ fn nothing_left_says_why() {
 }
 
 #[test]
+fn a_profile_without_lines_has_functions() {
+    let profile = profile(&[("work a.rs:0 < main a.rs:0", 3)]);
+    let analysis = analyze(&profile, FileGroups::by_path(&profile), &[]);
+    expect![[r#"
+        cpu.pb.gz · cpu 30.0ms · 3 samples over 4.00s
+
+        Functions by cost with calls, as the profile has no lines; shares of 30.0ms cpu
+           with calls         self  function  place
+        █ 100% 30.0ms     0      0  main      a.rs:1
+        █ 100% 30.0ms  100% 30.0ms  work      a.rs:1
+
+        0% of 30.0ms cpu ends on a source line, 100% (30.0ms) does not.
+        For the reasons: perflens explain cpu.pb.gz
+        No workspace was given: add --workspace DIR to see what the lines of your own code cost.
+    "#]]
+    .assert_eq(&text::plain(&hotspots(&analysis, &options(By::Line, 0)), None));
+}
+
+#[test]
 fn negative_values_keep_their_sign() {
     let profile = profile(&[("grew src/a.rs:1", 30), ("shrank src/a.rs:2", -12)]);
     let analysis = analyze(&profile, FileGroups::by_path(&profile), &[]);
