@@ -1,5 +1,9 @@
 //! Callers and callees of lines and functions.
 
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::fmt::Write;
+
 use expect_test::{Expect, expect};
 use profiler_core::attribute::calls::Target;
 use profiler_core::attribute::{FileGroups, Filter, Stacks};
@@ -53,7 +57,7 @@ fn check(stacks: &str, filters: &[&str], target: &str, expect: &Expect) {
     let mut text = format!("cumulative {} flat {} root {}\n", calls.cumulative, calls.flat, calls.root);
     for (kind, rows) in [("caller", &calls.callers), ("callee", &calls.callees)] {
         for row in rows {
-            text += &format!("{kind} {} {} at line {}\n", row.value, row.name, row.line.0);
+            writeln!(text, "{kind} {} {} at line {}", row.value, row.name, row.line.0).unwrap();
         }
     }
     expect.assert_eq(&text);

@@ -79,8 +79,11 @@ mod tests {
     use crate::state::text::Encoding;
     use lsp_types::{Position, Range};
 
+    /// From line and column, to line and column, what to put there.
+    type Edit = ((u32, u32), (u32, u32), &'static str);
+
     /// The buffer's lines with the profiled line each one is.
-    fn check(edits: &[((u32, u32), (u32, u32), &str)], want: &[(&str, u32)]) {
+    fn check(edits: &[Edit], want: &[(&str, u32)]) {
         let mut text = Text::new("one\ntwo\nthree\nfour".to_owned());
         let mut map = LineMap::identity(text.line_count());
         for &((line, column), (end_line, end_column), with) in edits {

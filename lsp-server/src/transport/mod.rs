@@ -159,9 +159,8 @@ async fn dispatch<S: LanguageServer>(service: &mut LspService<S>, call: Request,
     if futures_util::future::poll_fn(|context| service.poll_ready(context)).await.is_err() {
         return;
     }
-    let handler = match std::panic::catch_unwind(AssertUnwindSafe(|| service.call(call))) {
-        Ok(handler) => handler,
-        Err(_) => return answer_panic(out, id, &method),
+    let Ok(handler) = std::panic::catch_unwind(AssertUnwindSafe(|| service.call(call))) else {
+        return answer_panic(out, id, &method);
     };
     let mut handler = Box::pin(AssertUnwindSafe(handler).catch_unwind());
     let finish = {
