@@ -54,6 +54,14 @@ impl LineMap {
         self.lines.splice(edit.first..=last_old, lines);
     }
 
+    /// This map, seen from a text that came after: `later` maps that text's lines to the lines
+    /// this map is about.
+    pub fn after(&self, later: &Self) -> Self {
+        let through = |line: &u32| line.checked_sub(1).and_then(|line| self.lines.get(line as usize).copied());
+        let lines = later.lines.iter().map(|line| through(line).unwrap_or(0)).collect();
+        Self { lines, is_identity: self.is_identity && later.is_identity }
+    }
+
     /// The line of the profiled text, from 1, that a line of the buffer (from 0) is.
     pub fn profiled_line(&self, line: usize) -> Option<u32> {
         self.lines.get(line).copied().filter(|&line| line != 0)

@@ -1,0 +1,193 @@
+//! From a wish ("this profile, these filters") to a [`View`].
+//!
+//! Loading is slow and runs on a thread of the pool, with a flag that stops it. What comes
+//! back carries the generation it was asked for under; whoever asked meanwhile for something
+//! else throws it away.
+
+mod cache;
+pub mod watch;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use profiler_core::attribute::analysis::{Analysis, CompareFailure, ComparedTo};
+use profiler_core::attribute::{FileGroups, Filter, Place};
+use profiler_core::cancel::{CancelFlag, Cancelled};
+use profiler_core::decode::{DecodeErrorKind, Limits};
+use profiler_core::paths::{Rule, Workspace, WorkspaceOptions};
+use profiler_core::profile::Profile;
+
+pub use cache::Profiles;
+
+use crate::state::text::Text;
+use crate::state::view::View;
+
+/// What to show. Equality is of the whole wish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// The profile file.
+    pub profile: PathBuf,
+    /// The profile to compare with.
+    pub base: Option<PathBuf>,
+    /// Bring the values to the base's sum before comparing.
+    pub normalize: bool,
+    /// The value type, as users write it.
+    pub value_type: Option<String>,
+    /// All must hold.
+    pub filters: Vec<Filter>,
+    /// The folders whose files count, the most important first.
+    pub roots: Vec<PathBuf>,
+    /// The user's path rules.
+    pub rules: Vec<Rule>,
+    /// Most files of the workspace to list.
+    pub max_files: usize,
+    /// Most bytes of a profile.
+    pub max_bytes: u64,
+}
+
+/// A wish could not be fulfilled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Someone stopped it, or wished for something else.
+    Cancelled,
+    /// One sentence for the user.
+    Failed(String),
+}
+
+impl From<Cancelled> for Failure {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+/// How long listing the files of a workspace may take; what is known by then counts.
+const LISTING_DEADLINE: Duration = Duration::from_secs(20);
+/// Texts of files with costs are kept up to this many bytes, to tell what was edited since.
+const MAX_TEXT_BYTES: usize = 64 << 20;
+/// A larger source file is not read.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+
+/// Fulfils a wish. Blocks for as long as that takes.
+pub fn load(wish: &Wish, profiles: &Profiles, cancel: &CancelFlag) -> Result<(View, Arc<Workspace>), Failure> {
+    let limits = Limits { max_bytes: wish.max_bytes, ..Limits::default() };
+    let profile = read(&wish.profile, profiles, &limits, cancel)?;
+    let base = wish.base.as_deref().map(|base| read(base, profiles, &limits, cancel)).transpose()?;
+    let workspace = open_workspace(wish, cancel);
+    cancel.check()?;
+
+    let origin = file_name(&wish.profile);
+    let value_type = match &wish.value_type {
+        Some(name) => profile
+            .find_value_type(name)
+            .map_err(|error| Failure::Failed(format!("{origin}: {error}")))?,
+        None => profile.meta().default_value_type,
+    };
+    let groups = FileGroups::in_workspace(&profile, &workspace, cancel)?;
+    let mut analysis = Analysis::new(Arc::clone(&profile), groups, value_type, &wish.filters, cancel)?;
+    let comparison = match (base, &wish.base) {
+        (Some(base), Some(path)) => {
+            Some((file_name(path), compare(&mut analysis, base, &workspace, wish, &file_name(path), cancel)?))
+        }
+        _ => None,
+    };
+    let counts = match profile.sample_count_type() {
+        Some(counted) if counted != value_type => Some(analysis.costs_of(counted, cancel)?),
+        _ => None,
+    };
+    let texts = texts(&analysis);
+    let notes = workspace
+        .notes()
+        .iter()
+        .map(ToString::to_string)
+        .chain(profile.notes().iter().cloned())
+        .chain(analysis.costs.notes.iter().cloned())
+        .collect();
+    let view = View::new(origin, analysis, counts.as_ref(), comparison, texts, notes);
+    Ok((view, workspace))
+}
+
+fn compare(
+    analysis: &mut Analysis,
+    base: Arc<Profile>,
+    workspace: &Workspace,
+    wish: &Wish,
+    base_origin: &str,
+    cancel: &CancelFlag,
+) -> Result<ComparedTo, Failure> {
+    let groups = FileGroups::in_workspace(&base, workspace, cancel)?;
+    analysis.compare_to(base, groups, wish.normalize, cancel).map_err(|error| match error {
+        CompareFailure::Cancelled(_) => Failure::Cancelled,
+        CompareFailure::Incomparable(error) => {
+            Failure::Failed(format!("{} and {base_origin}: {error}", file_name(&wish.profile)))
+        }
+    })
+}
+
+fn read(path: &Path, profiles: &Profiles, limits: &Limits, cancel: &CancelFlag) -> Result<Arc<Profile>, Failure> {
+    profiles.read(path, limits, cancel).map_err(|error| match error {
+        cache::ReadError::Io(error) => {
+            let why = match error.kind() {
+                std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+                std::io::ErrorKind::PermissionDenied => "there is no permission to read it".to_owned(),
+                std::io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
+                _ => error.to_string(),
+            };
+            Failure::Failed(format!("{}: {why}", path.display()))
+        }
+        cache::ReadError::Decode(error) if error.kind() == DecodeErrorKind::Cancelled => Failure::Cancelled,
+        cache::ReadError::Decode(error) => Failure::Failed(format!("{}: {error}", path.display())),
+    })
+}
+
+fn open_workspace(wish: &Wish, cancel: &CancelFlag) -> Arc<Workspace> {
+    let options =
+        WorkspaceOptions { max_files: wish.max_files, rules: wish.rules.clone(), ..WorkspaceOptions::default() };
+    // The load's own flag must stop the listing too, but a late listing must not stop the load.
+    let stop = CancelFlag::new();
+    let (timer, load) = (stop.clone(), cancel.clone());
+    let (done, is_done) = std::sync::mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let step = Duration::from_millis(50);
+            let mut waited = Duration::ZERO;
+            while is_done.recv_timeout(step) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                waited += step;
+                if load.is_cancelled() || waited >= LISTING_DEADLINE {
+                    timer.cancel();
+                    return;
+                }
+            }
+        });
+        let workspace = Workspace::open(&wish.roots, &options, &stop);
+        drop(done);
+        Arc::new(workspace)
+    })
+}
+
+/// The texts of the workspace's files with costs, as they are now.
+fn texts(analysis: &Analysis) -> HashMap<PathBuf, Text> {
+    let mut texts = HashMap::new();
+    let mut bytes = 0;
+    for row in &analysis.costs.files {
+        let Some(placement) = &analysis.groups.get(row.file).placement else { continue };
+        let Some(path) = &placement.path else { continue };
+        if !matches!(placement.place, Place::Workspace | Place::Generated) {
+            continue;
+        }
+        let is_small = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MAX_FILE_BYTES);
+        if !is_small || bytes > MAX_TEXT_BYTES {
+            continue;
+        }
+        if let Ok(content) = std::fs::read(path) {
+            bytes += content.len();
+            texts.insert(path.clone(), Text::new(String::from_utf8_lossy(&content).into_owned()));
+        }
+    }
+    texts
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}

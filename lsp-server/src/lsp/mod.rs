@@ -1,0 +1,3 @@
+//! Between the server's own words and the protocol's.
+
+pub mod client;

@@ -1,0 +1,404 @@
+//! One session with one editor: the state, and what changes it.
+//!
+//! Everything slow happens in tasks that this starts; what they bring is put into the state
+//! under the lock, and the editor is then asked to look again.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+use lsp_types::{MessageType, Url};
+use profiler_core::cancel::CancelFlag;
+use serde_json::Value;
+
+use crate::config::places::Places;
+use crate::config::toml_file::TomlFile;
+use crate::config::trust::TrustStore;
+use crate::config::{Layers, WorkspaceFile};
+use crate::handlers::diagnostics;
+use crate::loader::watch::Watch;
+use crate::loader::{self, Failure, Profiles};
+use crate::lsp::client::Editor;
+use crate::state::State;
+use crate::state::capabilities::Capabilities;
+use crate::state::documents::file_path;
+use crate::state::folder::{Shown, Wanted};
+
+/// Shorter work shows no progress.
+const PROGRESS_AFTER: Duration = Duration::from_millis(300);
+
+/// A session.
+#[derive(Debug)]
+pub struct Session {
+    /// The editor.
+    pub editor: Editor,
+    places: Places,
+    state: Mutex<State>,
+    profiles: Arc<Profiles>,
+    watch: OnceLock<Watch>,
+    refresh: Refresh,
+    next_token: AtomicU64,
+}
+
+/// At most one question to look again is open per kind; what comes meanwhile is one more.
+#[derive(Debug, Default)]
+struct Refresh {
+    hints: Round,
+    lenses: Round,
+}
+
+#[derive(Debug, Default)]
+struct Round {
+    is_open: AtomicBool,
+    is_due: AtomicBool,
+}
+
+impl Session {
+    /// Before `initialize`.
+    pub fn new(editor: Editor) -> Arc<Self> {
+        let places = Places::of_this_process();
+        let trust = TrustStore::new(places.trust.clone());
+        Arc::new(Self {
+            editor,
+            places,
+            state: Mutex::new(State::new(trust)),
+            profiles: Arc::default(),
+            watch: OnceLock::new(),
+            refresh: Refresh::default(),
+            next_token: AtomicU64::new(0),
+        })
+    }
+
+    /// The state, for a moment: nothing slow and no await while it is held.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in the parameters of `initialize`.
+    pub fn initialize(&self, parameters: &Value) {
+        let mut state = self.state();
+        state.capabilities = Capabilities::read(parameters);
+        let options = &parameters["initializationOptions"];
+        state.shared = Layers {
+            user_file: self.places.config.as_deref().and_then(TomlFile::read),
+            initialization_options: if options.is_object() { options.clone() } else { Value::Null },
+            ..Layers::default()
+        };
+        for root in roots(parameters) {
+            state.add_folder(root);
+        }
+    }
+
+    /// After the editor is ready: settings, then the profiles that they name.
+    pub fn start(self: &Arc<Self>) {
+        let session = Arc::clone(self);
+        let weak: Weak<Self> = Arc::downgrade(self);
+        let _ = self.watch.set(Watch::new(move |files| {
+            if let Some(session) = weak.upgrade() {
+                session.files_changed(&files);
+            }
+        }));
+        let runtime = tokio::runtime::Handle::current();
+        if let Some(watch) = self.watch.get() {
+            watch.run_in(runtime);
+        }
+        tokio::spawn(async move {
+            session.pull_settings().await;
+            session.report_settings();
+            let count = session.state().folders.len();
+            for folder in 0..count {
+                session.load(folder, "initialize");
+            }
+        });
+    }
+
+    /// Asks the editor for its settings, where it can be asked.
+    pub async fn pull_settings(&self) {
+        let folders: Vec<PathBuf> = {
+            let state = self.state();
+            if !state.capabilities.has_configuration {
+                return;
+            }
+            if state.capabilities.registers_configuration {
+                self.editor.watch_settings();
+            }
+            state.folders.iter().map(|folder| folder.root.clone()).collect()
+        };
+        for root in folders {
+            let Some(settings) = self.editor.settings(Url::from_directory_path(&root).ok()).await else { continue };
+            let mut state = self.state();
+            let state = &mut *state;
+            if let Some(folder) = state.folders.iter_mut().find(|folder| folder.root == root) {
+                folder.layers.editor = settings;
+                folder.read_settings(&state.trust);
+                folder.wanted = follow(&folder.wanted, folder.configured());
+            }
+        }
+    }
+
+    /// Settings came with a notification, or are to be asked for again.
+    pub fn settings_changed(self: &Arc<Self>, pushed: Value) {
+        let session = Arc::clone(self);
+        let is_pulled = self.state().capabilities.has_configuration;
+        if !is_pulled {
+            let mut state = self.state();
+            let state = &mut *state;
+            state.shared.editor = pushed.clone();
+            for folder in &mut state.folders {
+                folder.layers.editor = pushed.clone();
+                folder.read_settings(&state.trust);
+                folder.wanted = follow(&folder.wanted, folder.configured());
+            }
+        }
+        tokio::spawn(async move {
+            if is_pulled {
+                session.pull_settings().await;
+            }
+            session.report_settings();
+            let count = session.state().folders.len();
+            for folder in 0..count {
+                session.load(folder, "settings");
+            }
+            session.look_again();
+        });
+    }
+
+    /// Tells the user what is wrong with the settings.
+    fn report_settings(&self) {
+        let issues: Vec<String> = {
+            let state = self.state();
+            let mut all: Vec<String> = state
+                .folders
+                .iter()
+                .flat_map(|folder| folder.resolved.issues.iter().map(ToString::to_string))
+                .collect();
+            all.dedup();
+            all
+        };
+        if !issues.is_empty() {
+            self.editor.say(MessageType::WARNING, format!("perflens settings: {}", issues.join("; ")));
+        }
+    }
+
+    /// Loads what is wanted for a folder, unless it is what is shown or on its way.
+    pub fn load(self: &Arc<Self>, folder: usize, cause: &'static str) {
+        let (wish, root, generation, cancel, had_view) = {
+            let mut state = self.state();
+            let others: Vec<PathBuf> = state.folders.iter().map(|folder| folder.root.clone()).collect();
+            let Some(own) = state.folders.get_mut(folder) else { return };
+            if let Some(load) = own.load.take() {
+                load.cancel();
+            }
+            own.generation += 1;
+            let Some(wish) = own.wish(&others) else {
+                state.show(folder, Shown::Nothing);
+                drop(state);
+                self.follow_files();
+                return;
+            };
+            let cancel = CancelFlag::new();
+            own.load = Some(cancel.clone());
+            let had_view = own.view().is_some();
+            if !had_view {
+                let origin = wish.profile.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                own.shown = Shown::Loading { origin };
+            }
+            (wish, own.root.clone(), own.generation, cancel, had_view)
+        };
+        tracing::info!("opening {} ({cause})", wish.profile.display());
+        self.follow_files();
+        let session = Arc::clone(self);
+        tokio::spawn(async move {
+            let profiles = Arc::clone(&session.profiles);
+            let (flag, title) = (cancel.clone(), format!("Opening {}", wish.profile.display()));
+            let work = tokio::task::spawn_blocking(move || loader::load(&wish, &profiles, &flag));
+            let result = session.with_progress(work, title, &cancel).await;
+            let result = result.unwrap_or_else(|_| Err(Failure::Failed("opening the profile failed inside perflens".to_owned())));
+            let shown = match result {
+                Ok((view, workspace)) => Shown::View(Arc::new(view), workspace),
+                Err(Failure::Cancelled) => Shown::Failed { why: "opening the profile was cancelled".to_owned() },
+                Err(Failure::Failed(why)) => Shown::Failed { why },
+            };
+            let mut state = session.state();
+            let Some(at) = state.folders.iter().position(|folder| folder.root == root) else { return };
+            if state.folders[at].generation != generation {
+                return;
+            }
+            state.folders[at].load = None;
+            match shown {
+                Shown::Failed { why } => {
+                    // What is shown stays: it is still what the file held when it was read.
+                    if !had_view {
+                        state.show(at, Shown::Failed { why: why.clone() });
+                    }
+                    drop(state);
+                    if !cancel.is_cancelled() {
+                        session.editor.say(MessageType::ERROR, format!("perflens: {why}"));
+                    }
+                }
+                shown => {
+                    state.latest = Some(at);
+                    state.show(at, shown);
+                    drop(state);
+                }
+            }
+            session.look_again();
+        });
+    }
+
+    /// Shows progress for work that takes longer than a moment.
+    async fn with_progress<T>(
+        &self,
+        mut work: tokio::task::JoinHandle<T>,
+        title: String,
+        cancel: &CancelFlag,
+    ) -> Result<T, tokio::task::JoinError> {
+        let is_shown = self.state().capabilities.shows_progress;
+        if let Ok(result) = tokio::time::timeout(PROGRESS_AFTER, &mut work).await {
+            return result;
+        }
+        if !is_shown {
+            return work.await;
+        }
+        let token = format!("perflens.{}", self.next_token.fetch_add(1, Ordering::Relaxed));
+        self.state().progress.insert(token.clone(), cancel.clone());
+        let editor = self.editor.clone();
+        let begun = {
+            let token = token.clone();
+            tokio::spawn(async move { editor.begin_progress(&token, title).await })
+        };
+        let result = work.await;
+        self.state().progress.remove(&token);
+        let editor = self.editor.clone();
+        // An editor that is slow to show progress must not hold up the result.
+        tokio::spawn(async move {
+            if begun.await.unwrap_or(false) {
+                editor.end_progress(&token, None).await;
+            }
+        });
+        result
+    }
+
+    /// The user pressed cancel.
+    pub fn cancel_progress(&self, token: &str) {
+        if let Some(flag) = self.state().progress.get(token) {
+            flag.cancel();
+        }
+    }
+
+    /// Watches the profiles that are shown or wanted, as far as the settings say so.
+    fn follow_files(&self) {
+        let files = {
+            let state = self.state();
+            state
+                .folders
+                .iter()
+                .filter(|folder| folder.config().refresh.watch)
+                .flat_map(|folder| folder.wanted.profile.iter().chain(&folder.wanted.base).cloned())
+                .collect()
+        };
+        if let Some(watch) = self.watch.get() {
+            watch.set(files);
+        }
+    }
+
+    fn files_changed(self: &Arc<Self>, files: &HashSet<PathBuf>) {
+        let folders: Vec<usize> = {
+            let state = self.state();
+            (0..state.folders.len())
+                .filter(|&at| {
+                    let wanted = &state.folders[at].wanted;
+                    wanted.profile.iter().chain(&wanted.base).any(|file| files.contains(file) && file.exists())
+                })
+                .collect()
+        };
+        for folder in folders {
+            self.load(folder, "the file was written");
+        }
+    }
+
+    /// Has the editor look again at everything that may have changed.
+    pub fn look_again(self: &Arc<Self>) {
+        let capabilities = self.state().capabilities;
+        if capabilities.refreshes_hints {
+            self.refresh_kind(|refresh| &refresh.hints, |editor| Box::pin(async move { editor.refresh_hints().await }));
+        }
+        if capabilities.refreshes_lenses {
+            self.refresh_kind(|refresh| &refresh.lenses, |editor| Box::pin(async move { editor.refresh_lenses().await }));
+        }
+        diagnostics::publish(self);
+    }
+
+    fn refresh_kind(
+        self: &Arc<Self>,
+        round: fn(&Refresh) -> &Round,
+        ask: fn(Editor) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>>,
+    ) {
+        round(&self.refresh).is_due.store(true, Ordering::SeqCst);
+        if round(&self.refresh).is_open.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let session = Arc::clone(self);
+        tokio::spawn(async move {
+            let own = round(&session.refresh);
+            while own.is_due.swap(false, Ordering::SeqCst) {
+                ask(session.editor.clone()).await;
+            }
+            own.is_open.store(false, Ordering::SeqCst);
+        });
+    }
+
+    /// Opens a profile for a folder.
+    pub fn open_profile(self: &Arc<Self>, folder: usize, path: &Path, value_type: Option<String>) {
+        {
+            let mut state = self.state();
+            let state = &mut *state;
+            let Some(own) = state.folders.get_mut(folder) else { return };
+            own.wanted.profile = Some(own.root.join(path));
+            own.layers.set_for_session("query.type", value_type.map_or(Value::Null, Value::String));
+            own.read_settings(&state.trust);
+        }
+        self.load(folder, "opened");
+    }
+
+    /// Trusts a folder's file as it is now; what that allows must have been told before.
+    pub fn trust(self: &Arc<Self>, folder: usize) -> Result<(), String> {
+        {
+            let mut state = self.state();
+            let state = &mut *state;
+            let Some(own) = state.folders.get_mut(folder) else { return Ok(()) };
+            let Some(file) = WorkspaceFile::read(&own.root) else {
+                return Err(format!("{} has no perflens.toml to trust", own.root.display()));
+            };
+            state.trust.trust(&file).map_err(|error| error.to_string())?;
+            own.read_settings(&state.trust);
+            own.wanted = follow(&own.wanted, own.configured());
+        }
+        self.load(folder, "trusted");
+        Ok(())
+    }
+}
+
+/// A setting that names a profile counts until the user opens another.
+fn follow(wanted: &Wanted, configured: Wanted) -> Wanted {
+    if wanted.profile.is_none() { configured } else { wanted.clone() }
+}
+
+/// The workspace folders of `initialize`: the list, else the older single root. What is no
+/// folder of this machine is left out.
+fn roots(parameters: &Value) -> Vec<PathBuf> {
+    let path = |uri: &Value| {
+        let url = Url::parse(uri.as_str()?).ok()?;
+        let path = file_path(&url)?;
+        (path.parent().is_some() && path.is_dir()).then_some(path)
+    };
+    match parameters["workspaceFolders"].as_array() {
+        Some(folders) if !folders.is_empty() => folders.iter().filter_map(|folder| path(&folder["uri"])).collect(),
+        _ => path(&parameters["rootUri"])
+            .or_else(|| parameters["rootPath"].as_str().map(PathBuf::from).filter(|path| path.is_dir()))
+            .into_iter()
+            .collect(),
+    }
+}

@@ -1,0 +1,115 @@
+//! A loaded profile with everything that requests ask of it. Immutable, but for what is
+//! computed when first asked for.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use profiler_core::attribute::analysis::{Analysis, ComparedTo};
+use profiler_core::attribute::{Costs, GroupId};
+use profiler_core::cancel::{CancelFlag, Cancelled};
+use profiler_core::view::by_file::{ChangeIndex, FileChanges, FileCosts, FileIndex};
+
+use super::text::Text;
+
+/// What is shown.
+#[derive(Debug)]
+pub struct View {
+    /// The profile's file name.
+    pub origin: String,
+    /// The base's file name.
+    pub base_origin: Option<String>,
+    /// Its costs.
+    pub analysis: Arc<Analysis>,
+    /// Where the rows of each file are.
+    pub index: FileIndex,
+    /// What it is compared with.
+    pub comparison: Option<Comparison>,
+    /// Texts of the files with costs, as they were on disk when the profile was loaded.
+    pub texts: HashMap<PathBuf, Text>,
+    /// What could not be done; sentences.
+    pub notes: Vec<String>,
+    /// Costs of other value types, once someone asked.
+    others: Mutex<HashMap<usize, Arc<Costs>>>,
+}
+
+/// A comparison, and where the rows of each file are in it.
+#[derive(Debug)]
+pub struct Comparison {
+    /// Rows of both sides.
+    pub compared: ComparedTo,
+    /// Where they are.
+    pub index: ChangeIndex,
+}
+
+impl View {
+    /// Puts a view together.
+    pub fn new(
+        origin: String,
+        analysis: Analysis,
+        counts: Option<&Costs>,
+        comparison: Option<(String, ComparedTo)>,
+        texts: HashMap<PathBuf, Text>,
+        notes: Vec<String>,
+    ) -> Self {
+        let index = FileIndex::new(&analysis, counts);
+        let (base_origin, comparison) = match comparison {
+            Some((origin, compared)) => {
+                let index = ChangeIndex::new(&analysis, &compared);
+                (Some(origin), Some(Comparison { compared, index }))
+            }
+            None => (None, None),
+        };
+        Self {
+            origin,
+            base_origin,
+            analysis: Arc::new(analysis),
+            index,
+            comparison,
+            texts,
+            notes,
+            others: Mutex::default(),
+        }
+    }
+
+    /// The costs of a file of this machine.
+    pub fn file(&self, path: &Path) -> Option<FileCosts<'_>> {
+        let file = self.index.at(&self.analysis, path)?;
+        Some(self.group(file))
+    }
+
+    /// The costs of a file of the profile.
+    pub fn group(&self, file: GroupId) -> FileCosts<'_> {
+        FileCosts { analysis: &self.analysis, index: &self.index, file }
+    }
+
+    /// The changes in a file, in a comparison.
+    pub fn changes<'a>(&'a self, file: FileCosts<'a>) -> Option<FileChanges<'a>> {
+        let comparison = self.comparison.as_ref()?;
+        let name = self.analysis.groups.display(&self.analysis.profile, file.file);
+        Some(FileChanges {
+            analysis: &self.analysis,
+            compared: &comparison.compared,
+            index: &comparison.index,
+            name,
+        })
+    }
+
+    /// The text of a file when the profile was loaded.
+    pub fn profiled_text(&self, path: &Path) -> Option<&Text> {
+        self.texts.get(path)
+    }
+
+    /// The costs of another value type; computed at the first time, so not for the loop.
+    pub fn costs_of(&self, value_type: usize, cancel: &CancelFlag) -> Result<Arc<Costs>, Cancelled> {
+        let known = |others: &Mutex<HashMap<usize, Arc<Costs>>>| {
+            others.lock().unwrap_or_else(PoisonError::into_inner).get(&value_type).cloned()
+        };
+        if let Some(costs) = known(&self.others) {
+            return Ok(costs);
+        }
+        let costs = Arc::new(self.analysis.costs_of(value_type, cancel)?);
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Arc::clone(others.entry(value_type).or_insert(costs)))
+    }
+}
