@@ -4,3 +4,7 @@
 //! the program share one code. All knowledge about profiles is in `profiler-core`.
 
 pub mod cli;
+pub mod commands;
+pub mod config;
+pub mod extensions;
+mod nearest;
