@@ -4,5 +4,14 @@
 //! the program share one code. All knowledge about profiles is in `profiler-core`.
 
 pub mod cli;
+pub mod commands;
+pub mod config;
+pub mod extensions;
+pub mod handlers;
+pub mod loader;
+pub mod lsp;
+mod nearest;
+pub mod server;
+pub mod session;
 pub mod state;
 pub mod transport;

@@ -1,0 +1,597 @@
+//! The commands of the server, `workspace/executeCommand`: one table.
+//!
+//! Each row has a name, what it does and its arguments; what is announced to editors, checked,
+//! documented in `docs/commands.md` and offered in menus comes from it. A new command is a row
+//! of [`COMMANDS`] and a variant of [`CommandCall`]. What a command does is not here.
+//!
+//! Arguments are one object, or bare values in the order of the table. Editors whose users type
+//! commands pass words, so every value may also be a text: `"12"`, `"true"`. They are checked
+//! against the table before anything runs; a call that was read is complete and in range.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use profiler_core::attribute::Filter;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::config::HintMode;
+use crate::config::values::filters;
+use crate::nearest::nearest;
+
+/// What all ids start with.
+const PREFIX: &str = "perflens.";
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Command {
+    /// Its id without `perflens.`.
+    pub name: &'static str,
+    /// For menus and buttons.
+    pub title: &'static str,
+    /// What it does, for the documentation.
+    pub doc: &'static str,
+    /// In the order of bare values.
+    pub arguments: &'static [Argument],
+}
+
+/// One argument of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Argument {
+    /// Its key in the object.
+    pub name: &'static str,
+    /// What it takes.
+    pub takes: Takes,
+    /// Whether the command can do nothing without it.
+    pub required: bool,
+    /// What it means, for the documentation.
+    pub doc: &'static str,
+    /// A value as somebody would type it.
+    pub example: &'static str,
+}
+
+/// What an argument takes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Takes {
+    /// Any text that is not empty.
+    Text,
+    /// A list of filters as the command line has them; takes all words that are left. An empty
+    /// text stands for no filter.
+    Filters,
+    /// True or false.
+    Flag,
+    /// A whole number.
+    Number {
+        /// The least.
+        min: u32,
+        /// The largest.
+        max: u32,
+    },
+    /// One of these.
+    Choice(&'static [&'static str]),
+}
+
+impl Takes {
+    /// As part of a sentence.
+    pub fn words(self) -> String {
+        match self {
+            Self::Text => "a text".to_owned(),
+            Self::Filters => "filters like `fn~parse`".to_owned(),
+            Self::Flag => "`true` or `false`".to_owned(),
+            Self::Number { min, max } => format!("a whole number from {min} to {max}"),
+            Self::Choice(choices) => format!("`{}`", choices.join("`, `")),
+        }
+    }
+}
+
+impl Argument {
+    const fn required(self) -> Self {
+        Self { required: true, ..self }
+    }
+
+    const fn doc(self, doc: &'static str) -> Self {
+        Self { doc, ..self }
+    }
+}
+
+impl Command {
+    /// The id by which editors call it.
+    pub fn id(&self) -> String {
+        format!("{PREFIX}{}", self.name)
+    }
+}
+
+/// A profile, as an argument.
+const PATH: Argument = Argument {
+    name: "path",
+    takes: Takes::Text,
+    required: false,
+    doc: "The profile, absolute or relative to the workspace folder.",
+    example: "cpu.pb.gz",
+};
+
+const TYPE: Argument = Argument {
+    name: "type",
+    takes: Takes::Text,
+    required: false,
+    doc: "The value type, as `TYPE` or `TYPE/UNIT`.",
+    example: "cpu",
+};
+
+const FILE: Argument = Argument {
+    name: "file",
+    takes: Takes::Text,
+    required: false,
+    doc: "A source file: its `file:` URI, or a path, absolute or relative to the workspace folder.",
+    example: "src/main.rs",
+};
+
+/// Lines of commands are what people see in editors, not the protocol's.
+const LINE: Argument = Argument {
+    name: "line",
+    takes: Takes::Number { min: 1, max: i32::MAX.unsigned_abs() },
+    required: false,
+    doc: "A line of the file; the first is 1.",
+    example: "17",
+};
+
+/// All commands, in the order in which the documentation explains them.
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "openProfile",
+        title: "Open a profile",
+        doc: "Opens a profile and shows its costs.",
+        arguments: &[PATH.required(), TYPE],
+    },
+    Command {
+        name: "selectValueType",
+        title: "Select the value type",
+        doc: "Counts another value type of the open profile. Without an argument it offers them.",
+        arguments: &[TYPE],
+    },
+    Command {
+        name: "setFilter",
+        title: "Set filters",
+        doc: "Counts only what matches all filters, instead of the present ones. An empty text, or an empty list, \
+              counts everything.",
+        arguments: &[Argument {
+            name: "filters",
+            takes: Takes::Filters,
+            required: true,
+            doc: "Filters, as `FIELD OP VALUE`.",
+            example: "fn~parse",
+        }],
+    },
+    Command {
+        name: "refresh",
+        title: "Refresh",
+        doc: "Opens the profile again and lists the files of the workspace again.",
+        arguments: &[],
+    },
+    Command { name: "clear", title: "Clear", doc: "Closes the profile and shows no costs.", arguments: &[] },
+    Command {
+        name: "compareWith",
+        title: "Compare with another profile",
+        doc: "Shows what has changed since a base.",
+        arguments: &[
+            PATH.required().doc("The base: a profile, absolute or relative to the workspace folder."),
+            Argument {
+                name: "normalize",
+                takes: Takes::Flag,
+                required: false,
+                doc: "Bring the values to the base's sum first.",
+                example: "true",
+            },
+        ],
+    },
+    Command {
+        name: "stopComparing",
+        title: "Stop comparing",
+        doc: "Shows the costs of the open profile alone.",
+        arguments: &[],
+    },
+    Command {
+        name: "nextHotspot",
+        title: "Go to the next hot spot",
+        doc: "Goes to the line that costs next less than the given one, or than the last one that was gone to; \
+              first to the hottest.",
+        arguments: &[FILE, LINE],
+    },
+    Command {
+        name: "previousHotspot",
+        title: "Go to the previous hot spot",
+        doc: "Goes to the line that costs next more than the given one, or than the last one that was gone to.",
+        arguments: &[FILE, LINE],
+    },
+    Command {
+        name: "showHotspots",
+        title: "Show hot spots",
+        doc: "Lists what costs most in the workspace, by direct cost.",
+        arguments: &[
+            Argument {
+                name: "by",
+                takes: Takes::Choice(&["line", "function"]),
+                required: false,
+                doc: "What a row is; else lines.",
+                example: "function",
+            },
+            Argument {
+                name: "top",
+                takes: Takes::Number { min: 1, max: 10_000 },
+                required: false,
+                doc: "How many rows; else 20.",
+                example: "20",
+            },
+        ],
+    },
+    Command {
+        name: "showActions",
+        title: "Show what can be done here",
+        doc: "Offers what can be done with the cost of a line or function. Lenses run it.",
+        arguments: &[FILE.required(), LINE.required()],
+    },
+    Command {
+        name: "showCallers",
+        title: "Show callers and callees",
+        doc: "Lists who calls a line or function and what it calls, with costs.",
+        arguments: &[
+            FILE.required(),
+            LINE.required(),
+            Argument {
+                name: "of",
+                takes: Takes::Choice(&["line", "function"]),
+                required: false,
+                doc: "Whose; else the line's.",
+                example: "function",
+            },
+        ],
+    },
+    Command {
+        name: "explain",
+        title: "Explain what is shown",
+        doc: "Tells where the value of the profile went: what is placed in the workspace, what is not, and why.",
+        arguments: &[FILE.doc("Only why this source file shows what it shows: its `file:` URI or a path.")],
+    },
+    Command {
+        name: "chooseMatch",
+        title: "Choose the file that a path means",
+        doc: "Settles which workspace file a path of the profile means when several are possible. Without \
+              arguments, or without a file, it offers what there is.",
+        arguments: &[
+            PATH.doc("The path as the profile has it."),
+            FILE.doc("The workspace file: its `file:` URI or a path."),
+        ],
+    },
+    Command {
+        name: "trustWorkspace",
+        title: "Trust this workspace",
+        doc: "Lets `perflens.toml` as it is now set everything, after listing what that allows.",
+        arguments: &[Argument {
+            name: "folder",
+            takes: Takes::Text,
+            required: false,
+            doc: "Which workspace folder, where there are several: its `file:` URI or its path.",
+            example: ".",
+        }],
+    },
+    Command {
+        name: "showStatus",
+        title: "Show the status",
+        doc: "Tells what is open, how old it is, how much of it is in this workspace, and which settings are ignored.",
+        arguments: &[],
+    },
+    Command {
+        name: "toggleHints",
+        title: "Toggle hints",
+        doc: "Shows or hides the costs at the end of lines, until the server ends. Other servers' hints stay.",
+        arguments: &[Argument {
+            name: "mode",
+            takes: Takes::Choice(&["all", "hot", "off"]),
+            required: false,
+            doc: "What to show; else off when hints are shown, and what was shown before when they are off.",
+            example: "hot",
+        }],
+    },
+];
+
+/// A command with its arguments, read and checked.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "name", content = "arguments")]
+#[expect(missing_docs, reason = "the table documents them, for users as well")]
+pub enum CommandCall {
+    OpenProfile {
+        path: PathBuf,
+        #[serde(rename = "type")]
+        value_type: Option<String>,
+    },
+    SelectValueType {
+        #[serde(rename = "type")]
+        value_type: Option<String>,
+    },
+    SetFilter {
+        #[serde(with = "filters")]
+        filters: Vec<Filter>,
+    },
+    Refresh {},
+    Clear {},
+    CompareWith {
+        path: PathBuf,
+        #[serde(default)]
+        normalize: bool,
+    },
+    StopComparing {},
+    NextHotspot {
+        file: Option<String>,
+        line: Option<u32>,
+    },
+    PreviousHotspot {
+        file: Option<String>,
+        line: Option<u32>,
+    },
+    ShowHotspots {
+        by: Option<Subject>,
+        top: Option<u32>,
+    },
+    ShowActions {
+        file: String,
+        line: u32,
+    },
+    ShowCallers {
+        file: String,
+        line: u32,
+        of: Option<Subject>,
+    },
+    Explain {
+        file: Option<String>,
+    },
+    ChooseMatch {
+        path: Option<String>,
+        file: Option<String>,
+    },
+    TrustWorkspace {
+        folder: Option<String>,
+    },
+    ShowStatus {},
+    ToggleHints {
+        mode: Option<HintMode>,
+    },
+}
+
+/// Lines or functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Subject {
+    /// Lines of source files.
+    Line,
+    /// Functions.
+    Function,
+}
+
+/// A call that makes no sense; displays as sentences for its author.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// There is no such command.
+    #[error("there is no command `{id}`{}", did_you_mean(suggestion.as_deref()))]
+    UnknownCommand {
+        /// As it was called.
+        id: String,
+        /// What was probably meant.
+        suggestion: Option<String>,
+    },
+    /// An object with a key that is no argument.
+    #[error("{command} has no argument `{argument}`{}", did_you_mean(suggestion.as_deref()))]
+    UnknownArgument {
+        /// The id.
+        command: String,
+        /// The key.
+        argument: String,
+        /// What was probably meant.
+        suggestion: Option<String>,
+    },
+    /// More values than arguments, or an object among several.
+    #[error("{command} takes {takes}; call it as {example}")]
+    Shape {
+        /// The id.
+        command: String,
+        /// How many arguments, in words.
+        takes: String,
+        /// A call that works.
+        example: String,
+    },
+    /// A required argument is missing.
+    #[error("{command} needs `{argument}`: {doc} For example: {example}")]
+    Missing {
+        /// The id.
+        command: String,
+        /// The argument.
+        argument: &'static str,
+        /// What it is.
+        doc: &'static str,
+        /// A call that works.
+        example: String,
+    },
+    /// A value that the argument does not take.
+    #[error("{command}: `{argument}` {reason}")]
+    Invalid {
+        /// The id.
+        command: String,
+        /// The argument.
+        argument: &'static str,
+        /// What it takes and what it got.
+        reason: String,
+    },
+}
+
+fn did_you_mean(suggestion: Option<&str>) -> String {
+    suggestion.map(|suggestion| format!("; did you mean `{suggestion}`?")).unwrap_or_default()
+}
+
+/// The ids of all commands, as they are announced.
+pub fn ids() -> Vec<String> {
+    COMMANDS.iter().map(Command::id).collect()
+}
+
+/// Reads a call.
+pub fn parse(id: &str, arguments: &[Value]) -> Result<CommandCall, CommandError> {
+    let name = id.strip_prefix(PREFIX).unwrap_or_default();
+    let command = COMMANDS.iter().find(|command| command.name == name).ok_or_else(|| {
+        let name = id.strip_prefix(PREFIX).unwrap_or(id);
+        let suggestion = nearest(name, COMMANDS.iter().map(|command| command.name));
+        CommandError::UnknownCommand { id: id.to_owned(), suggestion: suggestion.map(|name| format!("{PREFIX}{name}")) }
+    })?;
+    command.read(arguments)
+}
+
+impl Command {
+    fn read(&self, arguments: &[Value]) -> Result<CommandCall, CommandError> {
+        let given = match arguments {
+            [Value::Object(object)] => self.by_name(object)?,
+            values => self.by_position(values)?,
+        };
+        let mut checked = Map::new();
+        for (argument, value) in given {
+            let value = argument.takes.check(value).map_err(|reason| self.invalid(argument.name, reason))?;
+            checked.insert(argument.name.to_owned(), value);
+        }
+        let is_missing = |argument: &&Argument| argument.required && !checked.contains_key(argument.name);
+        if let Some(argument) = self.arguments.iter().find(is_missing) {
+            return Err(CommandError::Missing {
+                command: self.id(),
+                argument: argument.name,
+                doc: argument.doc,
+                example: self.example(),
+            });
+        }
+        let call = serde_json::json!({ "name": self.name, "arguments": checked });
+        // The table and the enum agree: a test calls every row.
+        CommandCall::deserialize(call).map_err(|error| self.invalid("arguments", error.to_string()))
+    }
+
+    fn invalid(&self, argument: &'static str, reason: String) -> CommandError {
+        CommandError::Invalid { command: self.id(), argument, reason }
+    }
+
+    /// Values with their arguments; `null` is as good as leaving out.
+    fn by_name<'v>(&self, object: &'v Map<String, Value>) -> Result<Vec<(&Argument, Given<'v>)>, CommandError> {
+        let argument = |key: &str| {
+            let known = self.arguments.iter().find(|argument| argument.name == key);
+            known.ok_or_else(|| CommandError::UnknownArgument {
+                command: self.id(),
+                argument: key.to_owned(),
+                suggestion: nearest(key, self.arguments.iter().map(|argument| argument.name)).map(str::to_owned),
+            })
+        };
+        let mut given = Vec::new();
+        for (key, value) in object {
+            let argument = argument(key)?;
+            if !value.is_null() {
+                given.push((argument, Given::One(value)));
+            }
+        }
+        Ok(given)
+    }
+
+    fn by_position<'v>(&self, values: &'v [Value]) -> Result<Vec<(&Argument, Given<'v>)>, CommandError> {
+        let mut given = Vec::new();
+        let mut left = values;
+        for argument in self.arguments {
+            match left {
+                [] => break,
+                [value, rest @ ..] if !(argument.takes == Takes::Filters && !rest.is_empty()) => {
+                    if !value.is_null() {
+                        given.push((argument, Given::One(value)));
+                    }
+                    left = rest;
+                }
+                words => {
+                    given.push((argument, Given::Words(words)));
+                    left = &[];
+                }
+            }
+        }
+        if left.is_empty() && !values.iter().any(Value::is_object) {
+            return Ok(given);
+        }
+        let takes = match self.arguments {
+            [] => "no arguments".to_owned(),
+            arguments => {
+                let names: Vec<&str> = arguments.iter().map(|argument| argument.name).collect();
+                format!("one object, or {} in this order", names.join(", "))
+            }
+        };
+        Err(CommandError::Shape { command: self.id(), takes, example: self.example() })
+    }
+
+    /// A call with all arguments, as words.
+    fn example(&self) -> String {
+        let mut line = self.id();
+        for argument in self.arguments {
+            // Writing to a string can't fail.
+            let _ = write!(line, " {}", argument.example);
+        }
+        line
+    }
+}
+
+/// What was given for an argument.
+#[derive(Clone, Copy)]
+enum Given<'v> {
+    One(&'v Value),
+    /// All words that were left.
+    Words(&'v [Value]),
+}
+
+impl Takes {
+    /// The value in its own type, or what is wrong with it.
+    fn check(self, given: Given<'_>) -> Result<Value, String> {
+        let value = match given {
+            Given::Words(words) => return filter_list(words),
+            Given::One(value) => value,
+        };
+        let text = value.as_str();
+        let checked = match self {
+            Self::Text => text.filter(|text| !text.is_empty()).map(Value::from),
+            Self::Filters => {
+                return match value {
+                    Value::Array(items) => filter_list(items),
+                    Value::String(text) if text.trim().is_empty() => filter_list(&[]),
+                    other => filter_list(std::slice::from_ref(other)),
+                };
+            }
+            Self::Flag => value.as_bool().or_else(|| text?.parse().ok()).map(Value::from),
+            Self::Number { min, max } => {
+                number(value).filter(|number| (f64::from(min)..=f64::from(max)).contains(number)).map(|number| {
+                    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between min and max")]
+                    Value::from(number as u32)
+                })
+            }
+            Self::Choice(choices) => {
+                text.and_then(|text| choices.iter().find(|choice| **choice == text)).map(|&c| c.into())
+            }
+        };
+        checked.ok_or_else(|| {
+            let suggestion = match (self, text) {
+                (Self::Choice(choices), Some(text)) => nearest(text, choices.iter().copied()),
+                _ => None,
+            };
+            format!("takes {}, not {value}{}", self.words(), did_you_mean(suggestion))
+        })
+    }
+}
+
+/// A whole number, also when it is written as a text or as `17.0`.
+fn number(value: &Value) -> Option<f64> {
+    let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())?;
+    (number.fract() == 0.0).then_some(number)
+}
+
+/// The texts of filters, each of which can be read.
+fn filter_list(values: &[Value]) -> Result<Value, String> {
+    let text = |value: &Value| {
+        let text = value.as_str().ok_or_else(|| format!("takes {}, not {value}", Takes::Filters.words()))?;
+        let filter: Filter = text.parse().map_err(|error| format!("can't be read: {error}"))?;
+        Ok(Value::from(filter.to_string()))
+    };
+    values.iter().map(text).collect()
+}

@@ -1,0 +1,303 @@
+//! The configuration: one struct, read from several layers.
+//!
+//! [`Config`] is the only list of settings. Its fields are what the program works with, their
+//! doc comments are the users' documentation, their types carry the ranges; schema and
+//! `docs/configuration.md` are derived from it. A new setting is a field, and a place that
+//! obeys it: settings that nothing reads do not exist.
+//!
+//! ```text
+//! built in < user's file < perflens.toml < initializationOptions < editor < this session
+//!                          (as far as trusted)                        └─▶ Config + issues
+//! ```
+//!
+//! [`layers`] lays them over each other, [`trust`] decides what a file that came with a
+//! repository may set. Nothing here knows the editor protocol: values come in as plain JSON.
+
+pub mod layers;
+pub mod places;
+pub mod schema;
+pub mod toml_file;
+pub mod trust;
+pub(crate) mod values;
+
+use std::path::{Path, PathBuf};
+
+use profiler_core::attribute::Filter;
+use profiler_core::paths::Rule;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use layers::{ConfigIssue, Layer, Layers, Resolved, Withheld};
+use values::non_empty;
+pub use values::{Percent, Whole};
+
+/// Settings of perflens.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(deny_unknown_fields)]
+pub struct Config {
+    /// Where the profile comes from.
+    pub source: Source,
+    /// What of the profile is counted, and what it is compared with.
+    pub query: Query,
+    /// The costs at the end of lines.
+    pub hints: Hints,
+    /// The costs above functions.
+    pub lens: Lens,
+    /// The details of a line under the pointer.
+    pub hover: Hover,
+    /// Hot functions as information diagnostics, for editors that show neither hints nor lenses.
+    pub diagnostics: Diagnostics,
+    /// How paths of the profile become files of the workspace.
+    pub paths: Paths,
+    /// What may be used up.
+    pub limits: Limits,
+    /// When what is shown is brought up to date.
+    pub refresh: Refresh,
+    /// What the server tells about its own work.
+    pub log: Log,
+}
+
+/// See [`Config::source`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(deny_unknown_fields)]
+pub struct Source {
+    /// A profile to open at start, absolute or relative to the workspace folder. Empty: none.
+    #[serde(deserialize_with = "non_empty")]
+    pub file: Option<PathBuf>,
+}
+
+/// See [`Config::query`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(deny_unknown_fields)]
+pub struct Query {
+    /// The value type to count, as `TYPE` or `TYPE/UNIT`: `cpu`, `inuse_space`, `samples/count`.
+    /// Empty: the profile's own choice.
+    #[serde(rename = "type", deserialize_with = "non_empty")]
+    pub value_type: Option<String>,
+    /// Keep only what matches, as `FIELD OP VALUE`: `fn~parse`, `label.route=/search`. The same
+    /// grammar as `perflens report --filter`; all of them must hold.
+    #[serde(with = "values::filters")]
+    #[schemars(with = "Vec<String>")]
+    pub filters: Vec<Filter>,
+    /// A profile to compare with, absolute or relative to the workspace folder. Empty: none.
+    #[serde(deserialize_with = "non_empty")]
+    pub base: Option<PathBuf>,
+    /// Bring the values to the base's sum before comparing.
+    pub normalize: bool,
+}
+
+/// See [`Config::hints`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(deny_unknown_fields)]
+pub struct Hints {
+    /// Which lines show their cost.
+    pub mode: HintMode,
+    /// The least that a line must cost to show it, in percent of the value placed in the
+    /// workspace.
+    pub min_share: Percent,
+    /// The most hints in one file; the costliest lines are kept.
+    pub per_file: Whole<1, 100_000>,
+    /// How many lines of the workspace are hot in mode `hot`: those with the most direct cost.
+    pub hot_count: Whole<1, 10_000>,
+    /// The characters of labels.
+    pub glyphs: Glyphs,
+    /// Start labels with a no-break space, for editors that draw them too close to the code.
+    pub lead: bool,
+}
+
+impl Default for Hints {
+    fn default() -> Self {
+        Self {
+            mode: HintMode::default(),
+            min_share: Percent::literal(0.1),
+            per_file: Whole::literal(200),
+            hot_count: Whole::literal(50),
+            glyphs: Glyphs::default(),
+            lead: false,
+        }
+    }
+}
+
+/// Which lines show their cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum HintMode {
+    /// Every line that costs enough.
+    #[default]
+    All,
+    /// Only the hottest lines of the workspace.
+    Hot,
+    /// None.
+    Off,
+}
+
+/// The characters that labels are made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Glyphs {
+    /// Blocks of heat, triangles and arrows: `▂▄▆█ ▲▼≈ →`.
+    #[default]
+    Unicode,
+    /// For fonts that lack them: no blocks, `+ - =` and `->`.
+    Ascii,
+}
+
+/// See [`Config::lens`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(deny_unknown_fields)]
+pub struct Lens {
+    /// Show the cost of functions.
+    pub enabled: bool,
+    /// The least that a function must cost to show it, in percent of the value placed in the
+    /// workspace.
+    pub min_share: Percent,
+}
+
+impl Default for Lens {
+    fn default() -> Self {
+        Self { enabled: true, min_share: Percent::literal(0.1) }
+    }
+}
+
+/// See [`Config::hover`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(deny_unknown_fields)]
+pub struct Hover {
+    /// Show value types, callers and callees of the line under the pointer.
+    pub enabled: bool,
+}
+
+impl Default for Hover {
+    fn default() -> Self {
+        Self { enabled: true }
+    }
+}
+
+/// See [`Config::diagnostics`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(deny_unknown_fields)]
+pub struct Diagnostics {
+    /// Publish one diagnostic for each hot function.
+    pub enabled: bool,
+}
+
+/// See [`Config::paths`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(deny_unknown_fields)]
+pub struct Paths {
+    /// Which folder a prefix of the profile's paths stands for, as `{ from = "/build", to = "." }`.
+    /// `to` is absolute or relative to the workspace folder. The longest prefix wins. From
+    /// `perflens.toml` of a workspace that is not trusted, only rules into that workspace apply.
+    pub rules: Vec<PathRule>,
+    /// More folders whose files count as the workspace's, absolute or relative to the workspace
+    /// folder.
+    pub roots: Vec<PathBuf>,
+}
+
+/// A prefix of paths in profiles, and the folder that it stands for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PathRule {
+    /// The prefix, or a whole path.
+    pub from: String,
+    /// The folder, or a file when `from` is a whole path.
+    pub to: String,
+}
+
+impl From<&PathRule> for Rule {
+    fn from(rule: &PathRule) -> Self {
+        Self { from: rule.from.clone(), to: rule.to.clone() }
+    }
+}
+
+/// See [`Config::limits`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(deny_unknown_fields)]
+pub struct Limits {
+    /// The largest profile to open, in MiB after decompression.
+    pub profile_mebibytes: Whole<1, 65_536>,
+    /// The most files of a workspace to list. Beyond it, a path that an unlisted file could also
+    /// match is not matched.
+    pub workspace_files: Whole<1, 10_000_000>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { profile_mebibytes: Whole::literal(2048), workspace_files: Whole::literal(200_000) }
+    }
+}
+
+/// See [`Config::refresh`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(deny_unknown_fields)]
+pub struct Refresh {
+    /// Open a profile again when its file is written again.
+    pub watch: bool,
+    /// How long nothing may change before what is shown follows, in milliseconds.
+    pub delay_milliseconds: Whole<0, 60_000>,
+}
+
+impl Default for Refresh {
+    fn default() -> Self {
+        Self { watch: true, delay_milliseconds: Whole::literal(150) }
+    }
+}
+
+/// See [`Config::log`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(deny_unknown_fields)]
+pub struct Log {
+    /// The least important messages that are logged.
+    pub level: LogLevel,
+}
+
+/// How important a message is; a level includes those before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum LogLevel {
+    /// Nothing.
+    Off,
+    /// What failed.
+    Error,
+    /// What did not go as it should, and how it went on.
+    Warning,
+    /// What was opened, loaded and refreshed.
+    #[default]
+    Info,
+    /// What helps to find faults of perflens itself.
+    Debug,
+}
+
+impl Config {
+    /// The profile to open at start, for a workspace folder.
+    pub fn source_file(&self, folder: &Path) -> Option<PathBuf> {
+        self.source.file.as_ref().map(|file| folder.join(file))
+    }
+
+    /// The profile to compare with, for a workspace folder.
+    pub fn base_file(&self, folder: &Path) -> Option<PathBuf> {
+        self.query.base.as_ref().map(|file| folder.join(file))
+    }
+
+    /// The folders whose files count, for a workspace folder: itself first.
+    pub fn roots(&self, folder: &Path) -> Vec<PathBuf> {
+        let more = self.paths.roots.iter().map(|root| folder.join(root));
+        std::iter::once(folder.to_owned()).chain(more).collect()
+    }
+
+    /// The path rules as path resolution takes them.
+    pub fn path_rules(&self) -> Vec<Rule> {
+        self.paths.rules.iter().map(Rule::from).collect()
+    }
+}

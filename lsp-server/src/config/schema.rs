@@ -1,0 +1,96 @@
+//! What can be set, as data: for checks, for editors, for `docs/configuration.md`.
+//!
+//! Everything here is derived from [`Config`], its doc comments and its defaults.
+
+use std::sync::LazyLock;
+
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value};
+
+use super::Config;
+
+/// What a setting takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Takes {
+    /// As part of a sentence: "a whole number from 1 to 10".
+    pub words: String,
+    /// The values, where there are only some.
+    pub choices: Vec<String>,
+}
+
+/// The JSON schema of `perflens.toml`, of the user's file, and of what editors send.
+///
+/// Draft 7 and without references, as every editor's checker understands that.
+pub fn json() -> &'static Value {
+    static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+        let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
+        settings.into_generator().into_root_schema_for::<Config>().to_value()
+    });
+    &SCHEMA
+}
+
+/// All settings with their defaults, in their groups.
+pub(super) fn defaults() -> &'static Map<String, Value> {
+    static DEFAULTS: LazyLock<Map<String, Value>> = LazyLock::new(|| match serde_json::to_value(Config::default()) {
+        Ok(Value::Object(defaults)) => defaults,
+        other => unreachable!("the defaults are a JSON object, not {other:?}"),
+    });
+    &DEFAULTS
+}
+
+/// The default of the setting of this name.
+pub(super) fn default_of(pointer: &str) -> Value {
+    let (section, name) = pointer.split_once('.').unwrap_or((pointer, ""));
+    defaults().get(section).and_then(|section| section.get(name)).cloned().unwrap_or_default()
+}
+
+/// The names of all settings, `hints.minShare`, in alphabetical order.
+pub(super) fn pointers() -> Vec<String> {
+    sorted(json())
+        .flat_map(|(section, schema)| sorted(schema).map(move |(name, _)| format!("{section}.{name}")))
+        .collect()
+}
+
+/// What the setting of this name takes.
+pub(super) fn takes(pointer: &str) -> Takes {
+    takes_of(pointer.split('.').fold(json(), |schema, key| &schema["properties"][key]))
+}
+
+/// The properties of an object's schema, in an order that does not depend on how maps are built.
+fn sorted(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    let mut properties: Vec<_> = schema["properties"].as_object().into_iter().flatten().collect();
+    properties.sort_by_key(|(name, _)| *name);
+    properties.into_iter()
+}
+
+fn takes_of(schema: &Value) -> Takes {
+    let choices: Vec<String> = choices(schema).map(str::to_owned).collect();
+    let kind = |name: &str| schema["type"] == name || schema["type"][0] == name;
+    let range = || format!("from {} to {}", schema["minimum"], schema["maximum"]);
+    let words = if let Some((last, others)) = choices.split_last() {
+        format!("`{}` or `{last}`", others.join("`, `"))
+    } else if kind("boolean") {
+        "`true` or `false`".to_owned()
+    } else if kind("integer") {
+        format!("a whole number {}", range())
+    } else if kind("number") {
+        format!("a number {}", range())
+    } else if kind("array") {
+        let fields: Vec<&str> = sorted(&schema["items"]).map(|(name, _)| name.as_str()).collect();
+        if fields.is_empty() {
+            "a list of texts".to_owned()
+        } else {
+            format!("a list of `{{ {} }}`", fields.join(", "))
+        }
+    } else {
+        "a text".to_owned()
+    };
+    Takes { words, choices }
+}
+
+/// The values of an enum; each has its own schema when it has its own documentation.
+fn choices(schema: &Value) -> impl Iterator<Item = &str> {
+    let documented = schema["oneOf"].as_array().into_iter().flatten().filter_map(|choice| choice["const"].as_str());
+    let plain = schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    documented.chain(plain)
+}

@@ -1,0 +1,112 @@
+//! Values of settings whose range is part of their type, so that what was read is in range.
+//!
+//! Their schemas carry the same bounds, for editors that complete and check configuration.
+
+use std::borrow::Cow;
+
+use profiler_core::attribute::Filter;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A percentage from 0 to 100.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Percent(f64);
+
+impl Percent {
+    /// The percentage as it is written: 0.1 is a thousandth.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+
+    /// For defaults; what users write goes through `TryFrom`.
+    pub(super) const fn literal(percent: f64) -> Self {
+        assert!(percent >= 0.0 && percent <= 100.0, "a percentage");
+        Self(percent)
+    }
+}
+
+impl TryFrom<f64> for Percent {
+    type Error = &'static str;
+
+    fn try_from(percent: f64) -> Result<Self, Self::Error> {
+        if (0.0..=100.0).contains(&percent) { Ok(Self(percent)) } else { Err("a percentage is from 0 to 100") }
+    }
+}
+
+impl JsonSchema for Percent {
+    fn schema_name() -> Cow<'static, str> {
+        "Percent".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "number", "minimum": 0, "maximum": 100 })
+    }
+}
+
+/// A whole number from `MIN` to `MAX`.
+///
+/// Read from `200` and from `200.0`: some editors know only one kind of number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Whole<const MIN: u32, const MAX: u32>(u32);
+
+impl<const MIN: u32, const MAX: u32> Whole<MIN, MAX> {
+    /// The number.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// For defaults; what users write is deserialised.
+    pub(super) const fn literal(number: u32) -> Self {
+        assert!(number >= MIN && number <= MAX, "in range");
+        Self(number)
+    }
+}
+
+impl<const MIN: u32, const MAX: u32> Serialize for Whole<MIN, MAX> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(self.0)
+    }
+}
+
+impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for Whole<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = f64::deserialize(deserializer)?;
+        if number.fract() != 0.0 || number < f64::from(MIN) || number > f64::from(MAX) {
+            let expected = format!("a whole number from {MIN} to {MAX}");
+            return Err(D::Error::invalid_value(Unexpected::Float(number), &expected.as_str()));
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between MIN and MAX")]
+        Ok(Self(number as u32))
+    }
+}
+
+impl<const MIN: u32, const MAX: u32> JsonSchema for Whole<MIN, MAX> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("Whole_{MIN}_{MAX}").into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "minimum": MIN, "maximum": MAX })
+    }
+}
+
+/// Reads and writes filters as the text that the command line takes.
+pub(crate) mod filters {
+    use super::{Deserialize, Deserializer, Error, Filter, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(filters: &[Filter], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(filters.iter().map(ToString::to_string))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Filter>, D::Error> {
+        Vec::<String>::deserialize(deserializer)?.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
+    }
+}
+
+/// A text that may be left empty. An empty one is none: forms have no other way to say so.
+pub(super) fn non_empty<'de, D: Deserializer<'de>, T: From<String>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    Ok(text.filter(|text| !text.is_empty()).map(T::from))
+}
