@@ -7,10 +7,15 @@
 //! is expected, and the failure shows what went back and forth.
 //!
 //! ```no_run
-//! # use perflens_tests::lsp::{Start, editor};
-//! let mut client = Start::new(editor("neovim 0.11")).folder("/some/where".as_ref()).start();
-//! let uri = client.open("/some/where/src/main.rs".as_ref());
-//! assert_eq!(client.hints(&uri), []);
+//! # use perflens_tests::lsp::{Scene, editor};
+//! let scene = Scene::new("
+//!     cpu/nanoseconds
+//!     main.rs:1 main = 30_000_000
+//!     //- /main.rs
+//!     fn main() {}
+//! ");
+//! let (mut client, uri) = scene.open(editor("neovim 0.11"), "main.rs");
+//! assert_eq!(client.hints(&uri), ["0:12 █ 100% 30.0ms here"]);
 //! ```
 //!
 //! What is not here: a protocol library. Messages are plain JSON, because half of the tests send
@@ -18,12 +23,13 @@
 
 mod document;
 mod editors;
+mod scene;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -33,6 +39,7 @@ use tempfile::TempDir;
 
 pub use document::{Document, Encoding, lines};
 pub use editors::{EDITORS, Editor, editor};
+pub use scene::Scene;
 
 use crate::cli::{binary, isolate};
 
@@ -51,6 +58,17 @@ pub enum Answer {
     Never,
 }
 
+/// What the client does with the server's log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Log {
+    /// Reads it.
+    Read,
+    /// Leaves it in the pipe, until that is full.
+    Leave,
+    /// Closes the pipe.
+    Close,
+}
+
 type Answers = Box<dyn Fn(&str, &Value) -> Option<Answer> + Send>;
 
 /// How to start the server.
@@ -59,8 +77,10 @@ pub struct Start {
     params: Map<String, Value>,
     folders: Vec<PathBuf>,
     encoding: Encoding,
+    args: Vec<OsString>,
     environment: Vec<(&'static str, OsString)>,
     answers: Answers,
+    log: Log,
 }
 
 impl Start {
@@ -71,8 +91,10 @@ impl Start {
             params: Map::new(),
             folders: Vec::new(),
             encoding: editor.expected_encoding(),
+            args: vec!["lsp".into()],
             environment: Vec::new(),
             answers: Box::new(|_, _| None),
+            log: Log::Read,
         }
     }
 
@@ -105,6 +127,13 @@ impl Start {
         self.param("capabilities", capabilities)
     }
 
+    /// Adds an argument to `perflens lsp`.
+    #[must_use]
+    pub fn arg(mut self, arg: impl Into<OsString>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
     /// Sets an environment variable.
     #[must_use]
     pub fn env(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
@@ -116,6 +145,13 @@ impl Start {
     #[must_use]
     pub fn answers(mut self, answers: impl Fn(&str, &Value) -> Option<Answer> + Send + 'static) -> Self {
         self.answers = Box::new(answers);
+        self
+    }
+
+    /// What to do with the server's log.
+    #[must_use]
+    pub fn log(mut self, log: Log) -> Self {
+        self.log = log;
         self
     }
 
@@ -142,7 +178,7 @@ impl Start {
         let mut command = Command::new(binary());
         isolate(&mut command, home.path());
         command
-            .arg("lsp")
+            .args(&self.args)
             .current_dir(self.folders.first().map_or(home.path(), PathBuf::as_path))
             .envs(self.environment)
             .stdin(Stdio::piped())
@@ -164,16 +200,16 @@ impl Start {
         let reader =
             Reader { shared: shared.clone(), to_server: to_server.clone(), editor: self.editor, answers: self.answers };
         std::thread::spawn(move || reader.run(stdout));
-        let mut stderr = child.stderr.take().expect("it is piped");
-        let log = shared.clone();
-        std::thread::spawn(move || {
-            let mut chunk = [0; 4096];
-            while let Ok(count @ 1..) = stderr.read(&mut chunk) {
-                log.lock().stderr.extend_from_slice(&chunk[..count]);
+        let stderr = child.stderr.take().expect("it is piped");
+        let unread_log = match self.log {
+            Log::Read => {
+                shared.read_log(stderr);
+                None
             }
-            log.lock().stderr_closed = true;
-            log.changed.notify_all();
-        });
+            Log::Leave => Some(stderr),
+            Log::Close => None,
+        };
+        shared.lock().log_closed = self.log != Log::Read;
         Client {
             child,
             shared,
@@ -183,6 +219,7 @@ impl Start {
             server: Value::Null,
             has_ended: false,
             may_end: false,
+            _unread_log: unread_log,
             home,
         }
     }
@@ -211,6 +248,7 @@ pub struct Client {
     has_ended: bool,
     /// Whether the test has given it a reason to end.
     may_end: bool,
+    _unread_log: Option<ChildStderr>,
     home: TempDir,
 }
 
@@ -218,6 +256,15 @@ pub struct Client {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+}
+
+/// What the reader of the server's output does.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Reading {
+    #[default]
+    On,
+    Paused,
+    Stopped,
 }
 
 #[derive(Default)]
@@ -235,15 +282,27 @@ struct State {
     /// The first thing that no server may do.
     fault: Option<String>,
     stdout_closed: bool,
-    stop_reading: bool,
+    reading: Reading,
     stderr: Vec<u8>,
-    stderr_closed: bool,
+    log_closed: bool,
 }
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         // A test that failed while it held the lock has said what is wrong.
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn read_log(self: &Arc<Self>, mut stderr: ChildStderr) {
+        let shared = self.clone();
+        std::thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            while let Ok(count @ 1..) = stderr.read(&mut chunk) {
+                shared.lock().stderr.extend_from_slice(&chunk[..count]);
+            }
+            shared.lock().log_closed = true;
+            shared.changed.notify_all();
+        });
     }
 }
 
@@ -288,7 +347,11 @@ impl Reader {
                 Ok(None) => break None,
                 Err(fault) => break Some(fault),
             }
-            if self.shared.lock().stop_reading {
+            let mut state = self.shared.lock();
+            while state.reading == Reading::Paused {
+                state = self.shared.changed.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
+            }
+            if state.reading == Reading::Stopped {
                 break None;
             }
         };
@@ -489,6 +552,22 @@ impl Client {
         }
     }
 
+    /// The error that answers nothing in particular, if there is one.
+    pub fn try_orphan(&self) -> Option<Value> {
+        let mut state = self.shared.lock();
+        if state.orphans.is_empty() { None } else { Some(state.orphans.remove(0)["error"].clone()) }
+    }
+
+    /// Every error so far that answers nothing in particular.
+    pub fn take_orphans(&self) -> Vec<Value> {
+        std::iter::from_fn(|| self.try_orphan()).collect()
+    }
+
+    /// Doesn't wait for the answer to this any more.
+    pub fn forget_answer(&self, id: impl Into<Value>) {
+        self.shared.lock().answers.remove(&id.into().to_string());
+    }
+
     /// Whether the request is answered already.
     pub fn is_answered(&self, id: i64) -> bool {
         self.shared.lock().answers.get(&id.to_string()).is_some_and(Option::is_some)
@@ -585,7 +664,7 @@ impl Client {
 
     /// Closes the reading end of the server's output.
     pub fn close_stdout(&mut self) {
-        self.shared.lock().stop_reading = true;
+        self.shared.lock().reading = Reading::Stopped;
         // The answer wakes the reader up.
         let id = self.send("$/wake-up", Value::Null);
         let start = Instant::now();
@@ -594,6 +673,17 @@ impl Client {
             std::thread::sleep(Duration::from_millis(5));
         }
         self.may_end = true;
+    }
+
+    /// Reads nothing more than one message before [`Self::resume_reading`].
+    pub fn pause_reading(&self) {
+        self.shared.lock().reading = Reading::Paused;
+    }
+
+    /// Reads on.
+    pub fn resume_reading(&self) {
+        self.shared.lock().reading = Reading::On;
+        self.shared.changed.notify_all();
     }
 
     /// Kills the process.
@@ -644,12 +734,12 @@ impl Client {
         }
         let start = Instant::now();
         let mut state = self.shared.lock();
-        while !(state.stdout_closed && state.stderr_closed) && start.elapsed() < DEADLINE {
+        while !(state.stdout_closed && state.log_closed) && start.elapsed() < DEADLINE {
             let left = Duration::from_millis(100);
             state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(std::sync::PoisonError::into_inner).0;
         }
         let log = String::from_utf8_lossy(&state.stderr).into_owned();
-        assert!(state.stdout_closed && state.stderr_closed, "something keeps the pipes of the server open: {log}");
+        assert!(state.stdout_closed && state.log_closed, "something keeps the pipes of the server open: {log}");
         assert!(!log.contains("panicked at"), "{log}");
         assert!(state.fault.is_none(), "{}\n{}", state.fault.clone().unwrap_or_default(), state.describe());
         assert!(state.orphans.is_empty(), "errors that nobody expected: {:?}\n{}", state.orphans, state.describe());
