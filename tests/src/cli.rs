@@ -44,6 +44,19 @@ fn build() -> PathBuf {
         .expect("cargo says where the program is")
 }
 
+/// Lets a command see nothing of the developer's settings.
+pub(crate) fn isolate(command: &mut Command, home: &Path) {
+    for colours in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+        command.env_remove(colours);
+    }
+    command
+        .env("HOME", home)
+        .env("XDG_CONFIG_HOME", home.join("config"))
+        .env("XDG_CACHE_HOME", home.join("cache"))
+        .env("XDG_DATA_HOME", home.join("data"))
+        .env("XDG_STATE_HOME", home.join("state"));
+}
+
 /// One run of the program.
 ///
 /// ```no_run
@@ -158,17 +171,10 @@ impl Run {
             }
             None => Command::new(binary()),
         };
-        for colours in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
-            command.env_remove(colours);
-        }
+        isolate(&mut command, home.path());
         command
             .args(&self.args)
             .current_dir(self.folder.as_deref().unwrap_or(home.path()))
-            .env("HOME", home.path())
-            .env("XDG_CONFIG_HOME", home.path().join("config"))
-            .env("XDG_CACHE_HOME", home.path().join("cache"))
-            .env("XDG_DATA_HOME", home.path().join("data"))
-            .env("XDG_STATE_HOME", home.path().join("state"))
             .envs(self.environment)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
