@@ -48,6 +48,17 @@ impl Share {
         }
     }
 
+    /// Whether the share, whatever its sign, is at least so many parts of so many; exactly.
+    ///
+    /// ```
+    /// use profiler_core::measure::Share;
+    /// let share = Share::of(9, 1000).unwrap();
+    /// assert!(share.is_at_least(9, 1000) && !share.is_at_least(1, 100));
+    /// ```
+    pub fn is_at_least(self, parts: u32, of: u32) -> bool {
+        Ratio::from(self).cmp_times(of, parts.into()).is_ge()
+    }
+
     /// The value that is the part.
     pub fn part(self) -> i64 {
         self.part

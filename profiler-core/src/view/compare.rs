@@ -42,9 +42,9 @@ pub(super) struct Sides<'a> {
 
 /// What became of one row.
 pub(super) struct Change<'a> {
-    pair: &'a Pair,
+    pub(super) pair: &'a Pair,
     /// `None` when the base holds nothing to measure by.
-    points: Option<PointChange>,
+    pub(super) points: Option<PointChange>,
     is_noise: Option<bool>,
 }
 
@@ -72,11 +72,7 @@ pub fn comparison<'a>(
     let all = sides.listed(pairs, options.by);
     let count = all.len();
     let mut rows: Vec<Listed<'_>> = all.into_iter().filter(|row| row.change.is_shown()).collect();
-    rows.sort_by(|a, b| match (a.change.points, b.change.points) {
-        (Some(a), Some(b)) => b.cmp_size(a),
-        // Without a measure they are in order already.
-        _ => Ordering::Equal,
-    });
+    rows.sort_by(|a, b| b.change.cmp_size(&a.change));
 
     let mut document = Document::default();
     document.paragraph(sides.title(options.origin, base_origin));
@@ -243,7 +239,7 @@ impl<'a> Sides<'a> {
     }
 
     /// `925ms` and `→1.20s`; `new` or `gone` where a side doesn't have the row.
-    fn values(&self, pair: &Pair) -> (String, String) {
+    pub(super) fn values(&self, pair: &Pair) -> (String, String) {
         let text = |numbers: &Numbers, side: &SideCost| match self.mode {
             Mode::Share(_) => numbers.share(side.cost.cumulative),
             Mode::Value | Mode::Normalized => numbers.value(side.cost.cumulative),
@@ -263,12 +259,26 @@ impl Change<'_> {
         self.points.is_none_or(|points| points.cmp_tenths(SHOWN_TENTHS).is_ge())
     }
 
-    fn is_few(&self) -> bool {
+    /// Orders by how much changed, in whatever direction.
+    pub(super) fn cmp_size(&self, other: &Self) -> Ordering {
+        match (self.points, other.points) {
+            (Some(mine), Some(theirs)) => mine.cmp_size(theirs),
+            _ => self.pair.diff_cumulative().unsigned_abs().cmp(&other.pair.diff_cumulative().unsigned_abs()),
+        }
+    }
+
+    /// Whether it is large enough to stand out, and more than chance.
+    pub(super) fn is_much(&self) -> bool {
+        self.is_noise != Some(true) && self.points.is_some_and(|points| points.cmp_tenths(MUCH_TENTHS).is_gt())
+    }
+
+    /// Whether it rests on so few samples that it can't be trusted.
+    pub(super) fn is_few(&self) -> bool {
         let few = |side: &SideCost| side.samples.is_some_and(|samples| samples.abs() < FEW_SAMPLES);
         few(&self.pair.new) && few(&self.pair.base)
     }
 
-    fn glyph(&self) -> &'static str {
+    pub(super) fn glyph(&self) -> &'static str {
         // Of shares the direction may be another than of values.
         let of_values = || self.pair.diff_cumulative().cmp(&0);
         match self.points.map_or_else(of_values, PointChange::direction) {
@@ -279,15 +289,15 @@ impl Change<'_> {
         }
     }
 
-    fn role(&self) -> Role {
+    pub(super) fn role(&self) -> Role {
         if self.is_noise == Some(true) {
             return Role::Faint;
         }
-        match self.points.map(|points| (points.direction(), points.cmp_tenths(MUCH_TENTHS))) {
-            Some((Ordering::Greater, Ordering::Greater)) => Role::MuchMore,
-            Some((Ordering::Greater, _)) => Role::More,
-            Some((Ordering::Less, _)) => Role::Less,
-            Some((Ordering::Equal, _)) | None => Role::Plain,
+        match self.points.map(PointChange::direction) {
+            Some(Ordering::Greater) if self.is_much() => Role::MuchMore,
+            Some(Ordering::Greater) => Role::More,
+            Some(Ordering::Less) => Role::Less,
+            Some(Ordering::Equal) | None => Role::Plain,
         }
     }
 }

@@ -10,11 +10,15 @@
 //! ```
 
 pub mod annotate;
+pub mod by_file;
 pub mod compare;
 pub mod data;
 pub mod document;
 pub mod explain;
+pub mod hint;
 pub mod hotspots;
+pub mod label;
+pub mod lens;
 pub mod markdown;
 pub mod report;
 pub mod source;

@@ -65,6 +65,11 @@ impl Numbers {
         self.total
     }
 
+    /// The value placed in the workspace; the total without one.
+    pub(super) fn placed(&self) -> i64 {
+        self.placed
+    }
+
     pub(super) fn heat(&self, cumulative: i64) -> Heat {
         Heat::of(cumulative, self.placed)
     }
