@@ -95,15 +95,14 @@ impl Session {
     pub fn start(self: &Arc<Self>) {
         let session = Arc::clone(self);
         let weak: Weak<Self> = Arc::downgrade(self);
+        let runtime = tokio::runtime::Handle::current();
         let _ = self.watch.set(Watch::new(move |files| {
+            // The thread that watches is none of the runtime's.
+            let _entered = runtime.enter();
             if let Some(session) = weak.upgrade() {
                 session.files_changed(&files);
             }
         }));
-        let runtime = tokio::runtime::Handle::current();
-        if let Some(watch) = self.watch.get() {
-            watch.run_in(runtime);
-        }
         tokio::spawn(async move {
             session.pull_settings().await;
             session.report_settings();
@@ -343,10 +342,17 @@ impl Session {
         let session = Arc::clone(self);
         tokio::spawn(async move {
             let own = round(&session.refresh);
-            while own.is_due.swap(false, Ordering::SeqCst) {
-                ask(session.editor.clone()).await;
+            loop {
+                while own.is_due.swap(false, Ordering::SeqCst) {
+                    ask(session.editor.clone()).await;
+                }
+                own.is_open.store(false, Ordering::SeqCst);
+                // Whatever came between the last look and the closing is ours, unless a new
+                // round has begun.
+                if !own.is_due.load(Ordering::SeqCst) || own.is_open.swap(true, Ordering::SeqCst) {
+                    return;
+                }
             }
-            own.is_open.store(false, Ordering::SeqCst);
         });
     }
 

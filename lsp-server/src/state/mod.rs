@@ -12,10 +12,12 @@ pub mod line_map;
 pub mod text;
 pub mod view;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lsp_types::Url;
+use profiler_core::cancel::CancelFlag;
 
 use crate::config::trust::TrustStore;
 use crate::config::{Config, Layers};
@@ -42,6 +44,8 @@ pub struct State {
     pub latest: Option<usize>,
     /// The place in the list of hot spots that was gone to last.
     pub hotspot: Option<usize>,
+    /// What stops the work that each progress is about.
+    pub progress: HashMap<String, CancelFlag>,
 }
 
 /// What a request about a document may see.
@@ -70,6 +74,7 @@ impl State {
             trust,
             latest: None,
             hotspot: None,
+            progress: HashMap::new(),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::measure::{Heat, Scale, Share};
 const MAX_NOTE: usize = 600;
 
 /// The numbers of one analysis as spans.
-pub(super) struct Numbers {
+pub struct Numbers {
     scale: Scale,
     kind: String,
     total: i64,
@@ -21,7 +21,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    pub(super) fn of(analysis: &Analysis) -> Self {
+    pub fn of(analysis: &Analysis) -> Self {
         let (profile, costs) = (&analysis.profile, &analysis.costs);
         Self {
             scale: Scale::for_people(profile.value_types(), profile.meta(), analysis.value_type),
@@ -32,17 +32,17 @@ impl Numbers {
     }
 
     /// `1.20s`.
-    pub(super) fn value(&self, value: impl Into<i128>) -> String {
+    pub fn value(&self, value: impl Into<i128>) -> String {
         self.scale.quantity(value).to_string()
     }
 
     /// `34.0%` of the total; nothing when the total is.
-    pub(super) fn share(&self, value: i64) -> String {
+    pub fn share(&self, value: i64) -> String {
         Share::of(value, self.total).map_or_else(String::new, |share| share.to_string())
     }
 
     /// `34%` of the total, for sentences.
-    pub(super) fn whole_percent(&self, value: i64) -> String {
+    pub fn whole_percent(&self, value: i64) -> String {
         Share::of(value, self.total).map_or_else(|| "0%".to_owned(), Share::whole_percent)
     }
 
@@ -70,7 +70,7 @@ impl Numbers {
         self.placed
     }
 
-    pub(super) fn heat(&self, cumulative: i64) -> Heat {
+    pub fn heat(&self, cumulative: i64) -> Heat {
         Heat::of(cumulative, self.placed)
     }
 

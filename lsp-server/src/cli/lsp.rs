@@ -1,0 +1,37 @@
+//! `perflens lsp`: the server on standard input and output.
+
+use clap::Args;
+use tracing_subscriber::filter::LevelFilter;
+
+use super::Failure;
+use crate::{server, transport};
+
+#[derive(Args, Debug)]
+pub(super) struct Arguments {
+    /// Talk over standard input and output; there is no other way, and editors like to say it
+    #[arg(long)]
+    stdio: bool,
+
+    /// How much to write to the log on standard error
+    #[arg(long, value_name = "LEVEL", default_value = "warn")]
+    log: LevelFilter,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).with_max_level(arguments.log).init();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(8)
+        .enable_time()
+        .build()
+        .map_err(|error| Failure::Input(format!("the server can't start: {error}")))?;
+    let end = runtime.block_on(async {
+        let (service, socket, session) = server::service();
+        let input = std::io::stdin();
+        let output = std::io::stdout();
+        transport::serve(service, socket, input, output, |parameters| session.initialize(parameters)).await
+    });
+    // Dropping the runtime would wait for a thread that waits for input.
+    #[expect(clippy::exit, reason = "the protocol wants this exit code, and a blocked reader must not delay it")]
+    std::process::exit(end.code())
+}

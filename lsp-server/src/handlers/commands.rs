@@ -1,0 +1,396 @@
+//! `workspace/executeCommand`: what each command does. Arguments were read and checked by
+//! [`commands`](crate::commands).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lsp_types::{MessageType, Url};
+use profiler_core::attribute::Place;
+use serde_json::{Value, json};
+use tower_lsp::jsonrpc::Error;
+
+use super::ext::{Callers, Neighbour};
+use super::hotspots::Hotspot;
+use super::{actions, calls, ext, hotspots, invalid, on_pool, places, status};
+use crate::commands::{CommandCall, Subject};
+use crate::config::HintMode;
+use crate::session::Session;
+use crate::state::documents::file_path;
+use crate::state::folder::Shown;
+use crate::state::view::View;
+use crate::state::{Snapshot, State};
+
+/// As many choices as a dialog can hold.
+const CHOICES: usize = 8;
+
+/// Runs a command. What needs an answer of the user runs on without the caller.
+pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Error> {
+    match call {
+        CommandCall::OpenProfile { path, value_type } => {
+            let folder = folder(&session.state(), Some(&path))?;
+            session.open_profile(folder, &path, value_type);
+        }
+        CommandCall::SelectValueType { value_type: Some(value_type) } => {
+            set(session, "query.type", json!(value_type))?;
+        }
+        CommandCall::SelectValueType { value_type: None } => return offer_value_types(session),
+        CommandCall::SetFilter { filters } => {
+            let texts: Vec<String> = filters.iter().map(ToString::to_string).collect();
+            set(session, "query.filters", json!(texts))?;
+        }
+        CommandCall::Refresh {} => {
+            let count = session.state().folders.len();
+            for folder in 0..count {
+                session.load(folder, "refresh");
+            }
+        }
+        CommandCall::Clear {} => {
+            let folder = folder(&session.state(), None)?;
+            session.state().folders[folder].wanted = crate::state::folder::Wanted::default();
+            session.load(folder, "clear");
+            session.look_again();
+        }
+        CommandCall::CompareWith { path, normalize } => {
+            let folder = folder(&session.state(), None)?;
+            {
+                let mut state = session.state();
+                let own = &mut state.folders[folder];
+                if own.wanted.profile.is_none() {
+                    return Err(invalid("no profile is open to compare; run perflens.openProfile first"));
+                }
+                own.wanted.base = Some(own.root.join(path));
+            }
+            set(session, "query.normalize", json!(normalize))?;
+        }
+        CommandCall::StopComparing {} => {
+            let folder = folder(&session.state(), None)?;
+            session.state().folders[folder].wanted.base = None;
+            session.load(folder, "stop comparing");
+        }
+        CommandCall::NextHotspot { file, line } => return Ok(go(session, file, line, true)),
+        CommandCall::PreviousHotspot { file, line } => return Ok(go(session, file, line, false)),
+        CommandCall::ShowHotspots { by, top } => {
+            let rows = ext::hotspots(&session.state(), &ext::HotspotsParams { by, top });
+            return Ok(json!(rows));
+        }
+        CommandCall::ShowActions { file, line } => return show_actions(session, &file, line),
+        CommandCall::ShowCallers { file, line, of } => {
+            let of = of.unwrap_or(Subject::Line);
+            let snapshot = snapshot(&session.state(), &file)?;
+            return callers(session, snapshot, line.saturating_sub(1), of).await.map(|callers| json!(callers));
+        }
+        CommandCall::Explain { file } => return explain(session, file.as_deref()),
+        CommandCall::ChooseMatch { path, file } => return choose_match(session, path, file),
+        CommandCall::TrustWorkspace { folder: name } => {
+            let folder = match name {
+                Some(name) => folder(&session.state(), Some(&to_path(&name)))?,
+                None => folder(&session.state(), None)?,
+            };
+            let allowed = status::of(&session.state(), &session.state().folders[folder]).ignored;
+            session.trust(folder).map_err(invalid)?;
+            return Ok(json!({ "allowed": allowed }));
+        }
+        CommandCall::ShowStatus {} => return Ok(json!(status::all(&session.state()))),
+        CommandCall::ToggleHints { mode } => {
+            toggle_hints(session, mode);
+            session.look_again();
+        }
+    }
+    Ok(Value::Null)
+}
+
+/// The folder a command is about: the one a path is in, else the one opened last.
+fn folder(state: &State, path: Option<&PathBuf>) -> Result<usize, Error> {
+    let of_path = path.filter(|path| path.is_absolute()).and_then(|path| state.folder_of(path));
+    of_path
+        .or(state.latest)
+        .or((!state.folders.is_empty()).then_some(0))
+        .ok_or_else(|| invalid("no folder and no document is open"))
+}
+
+/// Sets a setting for the session in the folder opened last, and loads again.
+fn set(session: &Arc<Session>, pointer: &str, value: Value) -> Result<(), Error> {
+    let at = folder(&session.state(), None)?;
+    {
+        let mut state = session.state();
+        let state = &mut *state;
+        let own = &mut state.folders[at];
+        own.layers.set_for_session(pointer, value);
+        own.read_settings(&state.trust);
+    }
+    session.load(at, "command");
+    Ok(())
+}
+
+fn toggle_hints(session: &Session, mode: Option<HintMode>) {
+    let mut state = session.state();
+    let state = &mut *state;
+    for folder in &mut state.folders {
+        let value = match mode {
+            Some(mode) => json!(mode),
+            // Back to what the settings say.
+            None if folder.config().hints.mode == HintMode::Off => Value::Null,
+            None => json!(HintMode::Off),
+        };
+        folder.layers.set_for_session("hints.mode", value);
+        folder.read_settings(&state.trust);
+        if mode.is_none() && folder.config().hints.mode == HintMode::Off && !is_off_by_user(folder) {
+            folder.layers.set_for_session("hints.mode", json!(HintMode::All));
+            folder.read_settings(&state.trust);
+        }
+    }
+}
+
+/// Whether this session's own word is that hints are off.
+fn is_off_by_user(folder: &crate::state::folder::Folder) -> bool {
+    folder.layers.session_value("hints.mode") == Some(&json!(HintMode::Off))
+}
+
+fn offer_value_types(session: &Arc<Session>) -> Result<Value, Error> {
+    let choices: Vec<String> = {
+        let state = session.state();
+        let Some(view) = state.latest_folder().and_then(|folder| folder.view()) else {
+            return Err(invalid("no profile is open; run perflens.openProfile first"));
+        };
+        view.analysis.profile.value_types().iter().map(ToString::to_string).take(CHOICES).collect()
+    };
+    let offered = choices.clone();
+    let session = Arc::clone(session);
+    tokio::spawn(async move {
+        if let Some(choice) = session.editor.choose("perflens: count which value type?".to_owned(), offered).await {
+            let _ = set(&session, "query.type", json!(choice));
+        }
+    });
+    Ok(json!({ "choices": choices, "example": "perflens.selectValueType TYPE" }))
+}
+
+fn show_actions(session: &Arc<Session>, file: &str, line: u32) -> Result<Value, Error> {
+    let commands = {
+        let state = session.state();
+        actions::at_line(&snapshot(&state, file)?, line.saturating_sub(1))
+    };
+    let titles: Vec<String> = commands
+        .iter()
+        .map(|command| command.title.trim_start_matches("perflens: ").to_owned())
+        .take(CHOICES)
+        .collect();
+    let result = json!(commands);
+    if titles.is_empty() {
+        return Ok(result);
+    }
+    let session = Arc::clone(session);
+    tokio::spawn(async move {
+        let Some(choice) = session.editor.choose("perflens".to_owned(), titles.clone()).await else { return };
+        let Some(command) = titles.iter().position(|title| *title == choice).and_then(|at| commands.get(at)) else {
+            return;
+        };
+        let arguments = command.arguments.clone().unwrap_or_default();
+        let Ok(call) = crate::commands::parse(&command.command, &arguments) else { return };
+        // Boxed, since one command runs another.
+        match Box::pin(run(&session, call)).await {
+            Ok(Value::Null) => {}
+            Ok(result) => session.editor.say(MessageType::INFO, in_words(&result)),
+            Err(error) => session.editor.say(MessageType::WARNING, error.message),
+        }
+    });
+    Ok(result)
+}
+
+/// The result of a command as a message, where an editor shows nothing else.
+fn in_words(result: &Value) -> String {
+    let labels = |rows: &Value| -> Vec<String> {
+        rows.as_array().into_iter().flatten().filter_map(|row| row["label"].as_str().map(str::to_owned)).take(12).collect()
+    };
+    if let Some(text) = result.as_str() {
+        return text.to_owned();
+    }
+    if result.is_array() {
+        return labels(result).join("\n");
+    }
+    let mut lines = Vec::new();
+    for (heading, key) in [("called by", "callers"), ("calls", "callees")] {
+        let rows = labels(&result[key]);
+        if !rows.is_empty() {
+            lines.push(heading.to_owned());
+            lines.extend(rows);
+        }
+    }
+    lines.join("\n")
+}
+
+/// Callers and callees of a place; looks through the samples.
+pub async fn callers(
+    session: &Arc<Session>,
+    snapshot: Snapshot,
+    line: u32,
+    of: Subject,
+) -> Result<Callers, Error> {
+    let view = snapshot.view.clone().ok_or_else(|| invalid("no profile is open; run perflens.openProfile first"))?;
+    let target = match of {
+        Subject::Line => calls::line_target(&snapshot, line),
+        Subject::Function => {
+            places::function_around(&snapshot, line).map(|function| places::target_of(&view, function))
+        }
+    };
+    let Some(target) = target else { return Ok(Callers::default()) };
+    let samples = Arc::clone(&view);
+    let found = on_pool(move |cancel| {
+        let analysis = &samples.analysis;
+        analysis.stacks.calls(&analysis.profile, &analysis.groups, analysis.value_type, &target, cancel)
+    })
+    .await?
+    .map_err(|_| Error::request_cancelled())?;
+    let state = session.state();
+    let numbers = profiler_core::view::summary::Numbers::of(&view.analysis);
+    let row = |neighbour: &profiler_core::attribute::calls::Neighbour| {
+        let analysis = &view.analysis;
+        let file = analysis.groups.display(&analysis.profile, neighbour.file).to_owned();
+        let uri = places::path_of(&view, neighbour.file).and_then(|path| places::uri_of(&state, &path));
+        let (share, value) = (numbers.share(neighbour.value), numbers.value(neighbour.value));
+        Neighbour {
+            label: format!("{share}  {value}  {}", neighbour.name),
+            name: neighbour.name.clone(),
+            file,
+            uri,
+            line: neighbour.line.is_known().then_some(neighbour.line.0),
+            value: neighbour.value,
+        }
+    };
+    Ok(Callers {
+        cumulative: found.cumulative,
+        callers: found.callers.iter().map(row).collect(),
+        callees: found.callees.iter().map(row).collect(),
+    })
+}
+
+/// Goes to a hot spot; its row is the result, for editors that can't be sent anywhere.
+fn go(session: &Arc<Session>, file: Option<String>, line: Option<u32>, is_next: bool) -> Value {
+    let (row, can_show): (Option<Hotspot>, bool) = {
+        let mut state = session.state();
+        let view: Option<Arc<View>> = state.latest_folder().and_then(|folder| folder.view()).cloned();
+        let from = file.map(|file| to_path(&file)).zip(line);
+        let row = view.and_then(|view| hotspots::neighbour(&mut state, &view, from, is_next));
+        // Some editors show documents without saying that they can; asking does no harm.
+        (row, true)
+    };
+    if let Some(row) = &row
+        && let (true, Some(uri)) = (can_show, row.uri.clone())
+    {
+        let (session, range) = (Arc::clone(session), row.range);
+        tokio::spawn(async move { session.editor.show(uri, range).await });
+    }
+    json!(row)
+}
+
+fn explain(session: &Arc<Session>, file: Option<&str>) -> Result<Value, Error> {
+    let state = session.state();
+    let Some(file) = file else {
+        let folder = state.latest_folder().ok_or_else(|| invalid("no folder and no document is open"))?;
+        return Ok(json!(status::explanation(folder)));
+    };
+    let path = to_path(file);
+    let folder = state.view_of(&path).ok_or_else(|| invalid("no folder and no document is open"))?;
+    let Shown::View(view, workspace) = &folder.shown else { return Ok(json!(status::explanation(folder))) };
+    let own = workspace.file_at(&path).map_or(path, |file| file.path);
+    Ok(json!(match view.file(&own) {
+        Some(costs) => {
+            let placement = view.analysis.groups.get(costs.file).placement.as_ref();
+            let evidence = placement.map_or("", |placement| placement.evidence.as_str());
+            format!("{} has costs in {}; it was found by: {evidence}.", own.display(), view.origin)
+        }
+        None => {
+            let name = own.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let refused: Vec<String> = unmatched(view, &name);
+            if refused.is_empty() {
+                format!("{} names no file called {name}.", view.origin)
+            } else {
+                format!("{} names files called {name}, but: {}.", view.origin, refused.join("; "))
+            }
+        }
+    }))
+}
+
+/// Paths of the profile with this file name that were not matched, each with the reason.
+fn unmatched(view: &View, name: &str) -> Vec<String> {
+    let analysis = &view.analysis;
+    analysis
+        .groups
+        .all()
+        .iter()
+        .filter_map(|group| {
+            let placement = group.placement.as_ref()?;
+            let path = analysis.profile.path(*group.files.first()?);
+            let is_it = placement.path.is_none() && path.rsplit('/').next() == Some(name);
+            is_it.then(|| format!("{path}: {}", placement.evidence))
+        })
+        .collect()
+}
+
+/// Settles what a path means, by a rule for the session.
+fn choose_match(session: &Arc<Session>, path: Option<String>, file: Option<String>) -> Result<Value, Error> {
+    let at = folder(&session.state(), None)?;
+    let (Some(path), Some(file)) = (path, file) else {
+        let state = session.state();
+        let Some(view) = state.folders[at].view() else {
+            return Err(invalid("no profile is open; run perflens.openProfile first"));
+        };
+        let open: Vec<Value> = view
+            .analysis
+            .groups
+            .all()
+            .iter()
+            .filter_map(|group| {
+                let placement = group.placement.as_ref()?;
+                matches!(placement.place, Place::Ambiguous | Place::NoMatch).then(|| {
+                    let path = group.files.first().map(|&file| view.analysis.profile.path(file));
+                    json!({ "path": path, "why": placement.evidence })
+                })
+            })
+            .take(100)
+            .collect();
+        return Ok(json!({ "open": open, "example": "perflens.chooseMatch PATH FILE" }));
+    };
+    let file = to_path(&file);
+    {
+        let mut state = session.state();
+        let own = &mut state.folders[at];
+        let file = own.root.join(file);
+        let inside = file.strip_prefix(&own.root).map(|inside| inside.to_string_lossy().into_owned());
+        let to = inside.map_err(|_| invalid(format!("{} is not in this workspace", file.display())))?;
+        let mut rules: Vec<Value> = own
+            .config()
+            .paths
+            .rules
+            .iter()
+            .map(|rule| json!({ "from": rule.from, "to": rule.to }))
+            .collect();
+        rules.push(json!({ "from": path, "to": to }));
+        own.layers.set_for_session("paths.rules", Value::Array(rules));
+    }
+    {
+        let mut state = session.state();
+        let state = &mut *state;
+        state.folders[at].read_settings(&state.trust);
+    }
+    session.load(at, "chose a match");
+    Ok(Value::Null)
+}
+
+/// A `file:` address or a path.
+fn to_path(text: &str) -> PathBuf {
+    Url::parse(text).ok().and_then(|url| file_path(&url)).unwrap_or_else(|| PathBuf::from(text))
+}
+
+/// The snapshot of an open document named by a command.
+fn snapshot(state: &State, file: &str) -> Result<Snapshot, Error> {
+    let path = to_path(file);
+    let absolute = match state.latest_folder() {
+        Some(folder) if path.is_relative() => folder.root.join(&path),
+        _ => path,
+    };
+    state
+        .documents
+        .at(&absolute)
+        .and_then(|document| state.snapshot(&document.uri))
+        .ok_or_else(|| invalid(format!("{file} is not open")))
+}

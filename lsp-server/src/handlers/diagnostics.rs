@@ -1,0 +1,59 @@
+//! Costs as information diagnostics, for editors with neither hints nor lenses: one per hot
+//! function, only when the user asks for it.
+
+use std::sync::Arc;
+
+use lsp_types::{Diagnostic, DiagnosticSeverity, Url};
+use profiler_core::view::hint::Mode;
+use profiler_core::view::lens;
+
+use crate::session::Session;
+use crate::state::Snapshot;
+
+/// Publishes the diagnostics of all open documents; nothing where they are off.
+pub fn publish(session: &Arc<Session>) {
+    let documents: Vec<(Url, i32, Option<Vec<Diagnostic>>)> = {
+        let state = session.state();
+        state
+            .documents
+            .iter()
+            .filter_map(|document| {
+                let snapshot = state.snapshot(&document.uri)?;
+                let diagnostics = snapshot.config.diagnostics.enabled.then(|| diagnostics(&snapshot));
+                Some((document.uri.clone(), document.version, diagnostics))
+            })
+            .collect()
+    };
+    for (uri, version, diagnostics) in documents {
+        if let Some(diagnostics) = diagnostics {
+            session.editor.publish(uri, diagnostics, Some(version));
+        }
+    }
+}
+
+fn diagnostics(snapshot: &Snapshot) -> Vec<Diagnostic> {
+    let Some(mut settings) = super::settings(&snapshot.config) else { return Vec::new() };
+    settings.mode = Mode::Hot;
+    let Some(view) = &snapshot.view else { return Vec::new() };
+    let Some(file) = view.file(&snapshot.file) else { return Vec::new() };
+    let lenses = match view.changes(file) {
+        Some(changes) => lens::change_lenses(file, changes, &settings),
+        None => lens::lenses(file, &settings),
+    };
+    let document = &snapshot.document;
+    lenses
+        .into_iter()
+        .filter_map(|lens| {
+            let line = document.map.buffer_line(lens.line)?;
+            let end = document.text.end_of_line(line, snapshot.capabilities.encoding);
+            let start = lsp_types::Position::new(end.line, 0);
+            Some(Diagnostic {
+                range: lsp_types::Range::new(start, end),
+                severity: Some(DiagnosticSeverity::INFORMATION),
+                source: Some("perflens".to_owned()),
+                message: lens.text,
+                ..Diagnostic::default()
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,68 @@
+//! `textDocument/inlayHint`, and its tooltips.
+
+use lsp_types::{InlayHint, InlayHintLabel, InlayHintTooltip, MarkupContent, MarkupKind, Range};
+use profiler_core::cancel::CancelFlag;
+use profiler_core::view::hint;
+use serde::{Deserialize, Serialize};
+
+use super::hover;
+use crate::state::Snapshot;
+
+/// What a tooltip is made from later.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct HintData {
+    /// The document.
+    pub uri: lsp_types::Url,
+    /// Its version at that time.
+    pub version: i32,
+    /// The line of the profile, from 1.
+    pub line: u32,
+}
+
+/// The hints of a range. Ranges past the end of the document are cut.
+pub fn hints(snapshot: &Snapshot, range: Range) -> Vec<InlayHint> {
+    let Some(settings) = super::settings(&snapshot.config) else { return Vec::new() };
+    let Some(view) = &snapshot.view else { return Vec::new() };
+    let Some(file) = view.file(&snapshot.file) else { return Vec::new() };
+    let document = &snapshot.document;
+    // All lines of the profile: which ones are in the range is known after mapping only.
+    let hints = match view.changes(file) {
+        Some(changes) => hint::change_hints(changes, 1..=u32::MAX, &settings),
+        None => hint::hints(file, 1..=u32::MAX, &settings, &|_| false),
+    };
+    let wanted = range.start.line as usize..=range.end.line as usize;
+    hints
+        .into_iter()
+        .filter(|hint| !hint.is_gone)
+        .filter_map(|hint| {
+            let line = document.map.buffer_line(hint.line)?;
+            if !wanted.contains(&line) || line >= document.text.line_count() {
+                return None;
+            }
+            let position = document.text.end_of_line(line, snapshot.capabilities.encoding);
+            let data = HintData { uri: document.uri.clone(), version: document.version, line: hint.line };
+            Some(InlayHint {
+                position,
+                label: InlayHintLabel::String(hint.label),
+                kind: None,
+                text_edits: None,
+                tooltip: None,
+                padding_left: Some(true),
+                padding_right: None,
+                data: snapshot.capabilities.resolves_hint_tooltips.then(|| serde_json::to_value(data).ok()).flatten(),
+            })
+        })
+        .collect()
+}
+
+/// Adds the tooltip. A hint of a version that is gone comes back as it was.
+pub fn resolve(mut hint: InlayHint, data: &HintData, snapshot: &Snapshot, cancel: &CancelFlag) -> InlayHint {
+    if snapshot.document.version != data.version {
+        return hint;
+    }
+    if let Some(text) = hover::line_text(snapshot, data.line, cancel) {
+        hint.tooltip =
+            Some(InlayHintTooltip::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value: text }));
+    }
+    hint
+}

@@ -1,0 +1,36 @@
+//! `textDocument/codeLens`. Lenses come with their command: some editors never ask for it.
+
+use lsp_types::{CodeLens, Command, Position, Range};
+use profiler_core::view::lens;
+
+use crate::state::Snapshot;
+
+/// The lenses of a document.
+pub fn lenses(snapshot: &Snapshot) -> Vec<CodeLens> {
+    let config = &snapshot.config.lens;
+    let Some(mut settings) = super::settings(&snapshot.config).filter(|_| config.enabled) else { return Vec::new() };
+    settings.min_basis_points = super::basis_points(config.min_share.get());
+    let Some(view) = &snapshot.view else { return Vec::new() };
+    let Some(file) = view.file(&snapshot.file) else { return Vec::new() };
+    let lenses = match view.changes(file) {
+        Some(changes) => lens::change_lenses(file, changes, &settings),
+        None => lens::lenses(file, &settings),
+    };
+    let document = &snapshot.document;
+    lenses
+        .into_iter()
+        .filter_map(|lens| {
+            let line = u32::try_from(document.map.buffer_line(lens.line)?).ok()?;
+            let arguments = serde_json::json!({ "file": document.uri, "line": line + 1 });
+            Some(CodeLens {
+                range: Range::new(Position::new(line, 0), Position::new(line, 0)),
+                command: Some(Command {
+                    title: lens.text,
+                    command: "perflens.showActions".to_owned(),
+                    arguments: Some(vec![arguments]),
+                }),
+                data: None,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,125 @@
+//! What is open, how much of it is in this workspace, and which settings are ignored: for
+//! `perflens.showStatus`, `perflens/status` and `perflens.explain`.
+
+use profiler_core::view::document::Document as Words;
+use profiler_core::view::{explain, summary};
+use serde::Serialize;
+
+use crate::state::State;
+use crate::state::folder::{Folder, Shown};
+
+/// The status of a folder.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    /// The folder.
+    pub folder: String,
+    /// `none`, `loading`, `loaded`, `comparing` or `error`.
+    pub state: &'static str,
+    /// For a status bar: two facts at most.
+    pub text: String,
+    /// Sentences with the rest.
+    pub details: Vec<String>,
+    /// The profile's name.
+    pub origin: Option<String>,
+    /// Σ|v| of what is counted, in the unit of the value type.
+    pub total: Option<i64>,
+    /// Of that, what is placed in the workspace.
+    pub placed: Option<i64>,
+    /// The value type.
+    pub value_type: Option<String>,
+    /// All value types of the profile.
+    pub value_types: Vec<String>,
+    /// Settings of an untrusted `perflens.toml` that are ignored.
+    pub ignored: Vec<String>,
+    /// Open documents that are not what was profiled.
+    pub differing: Vec<String>,
+}
+
+/// The status of every folder.
+pub fn all(state: &State) -> Vec<Status> {
+    state.folders.iter().map(|folder| of(state, folder)).collect()
+}
+
+/// The status of one folder.
+pub fn of(state: &State, folder: &Folder) -> Status {
+    let ignored: Vec<String> = folder.resolved.withheld.iter().map(ToString::to_string).collect();
+    let mut status = Status {
+        folder: folder.root.display().to_string(),
+        state: "none",
+        text: "no profile".to_owned(),
+        details: Vec::new(),
+        origin: None,
+        total: None,
+        placed: None,
+        value_type: None,
+        value_types: Vec::new(),
+        differing: Vec::new(),
+        ignored,
+    };
+    match &folder.shown {
+        Shown::Nothing => {
+            status.details.push(
+                "No profile is open. Run perflens.openProfile with a file, or set source.file in perflens.toml."
+                    .to_owned(),
+            );
+        }
+        Shown::Loading { origin } => {
+            status.state = "loading";
+            status.text = format!("opening {origin}");
+        }
+        Shown::Failed { why } => {
+            status.state = "error";
+            status.text = "no profile: see status".to_owned();
+            status.details.push(why.clone());
+        }
+        Shown::View(view, _) => {
+            let analysis = &view.analysis;
+            let numbers = summary::Numbers::of(analysis);
+            let kind = &analysis.selected().kind;
+            let placed = analysis.costs.accounting.shown().unwrap_or(0);
+            let is_mostly_placed = i128::from(placed) * 10 >= i128::from(analysis.costs.total) * 9;
+            status.state = if view.comparison.is_some() { "comparing" } else { "loaded" };
+            status.text = match &view.base_origin {
+                Some(base) => format!("{kind} {} vs {base}", view.origin),
+                None if is_mostly_placed => format!("{kind} {}", numbers.value(analysis.costs.total)),
+                None => format!("{kind} · {} placed", numbers.whole_percent(placed)),
+            };
+            status.details.push(format!("{}: {}", view.origin, summary::amount(analysis)));
+            status.details.extend(view.notes.iter().cloned());
+            status.origin = Some(view.origin.clone());
+            status.total = Some(analysis.costs.total);
+            status.placed = analysis.costs.accounting.shown();
+            status.value_type = Some(analysis.selected().to_string());
+            status.value_types = analysis.profile.value_types().iter().map(ToString::to_string).collect();
+            status.differing = state
+                .documents
+                .iter()
+                .filter(|document| document.map.differs() && view.file(&document.file).is_some())
+                .map(|document| document.path.display().to_string())
+                .collect();
+            for path in &status.differing {
+                status.details.push(format!(
+                    "{path} differs from the text that was profiled; lines that were edited show nothing"
+                ));
+            }
+        }
+    }
+    for setting in &status.ignored {
+        status.details.push(format!("ignored until this workspace is trusted: {setting}"));
+    }
+    status
+}
+
+/// Where the value of a folder's profile went, in words.
+pub fn explanation(folder: &Folder) -> String {
+    match &folder.shown {
+        Shown::View(view, _) => {
+            let words: Words = explain::explain(&view.origin, &view.analysis);
+            profiler_core::view::text::plain(&words, Some(100))
+        }
+        Shown::Failed { why } => why.clone(),
+        Shown::Loading { origin } => format!("{origin} is being opened."),
+        Shown::Nothing => "No profile is open. Run perflens.openProfile with a file.".to_owned(),
+    }
+}
