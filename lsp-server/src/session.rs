@@ -214,7 +214,8 @@ impl Session {
             let (flag, title) = (cancel.clone(), format!("Opening {}", wish.profile.display()));
             let work = tokio::task::spawn_blocking(move || loader::load(&wish, &profiles, &flag));
             let result = session.with_progress(work, title, &cancel).await;
-            let result = result.unwrap_or_else(|_| Err(Failure::Failed("opening the profile failed inside perflens".to_owned())));
+            let result = result
+                .unwrap_or_else(|_| Err(Failure::Failed("opening the profile failed inside perflens".to_owned())));
             let shown = match result {
                 Ok((view, workspace)) => Shown::View(Arc::new(view), workspace),
                 Err(Failure::Cancelled) => Shown::Failed { why: "opening the profile was cancelled".to_owned() },
@@ -325,7 +326,10 @@ impl Session {
             self.refresh_kind(|refresh| &refresh.hints, |editor| Box::pin(async move { editor.refresh_hints().await }));
         }
         if capabilities.refreshes_lenses {
-            self.refresh_kind(|refresh| &refresh.lenses, |editor| Box::pin(async move { editor.refresh_lenses().await }));
+            self.refresh_kind(
+                |refresh| &refresh.lenses,
+                |editor| Box::pin(async move { editor.refresh_lenses().await }),
+            );
         }
         diagnostics::publish(self);
     }

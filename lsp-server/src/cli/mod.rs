@@ -8,6 +8,7 @@ mod demo;
 mod doctor;
 mod explain;
 mod load;
+mod lsp;
 mod output;
 mod report;
 mod roots;
@@ -40,6 +41,8 @@ enum Command {
     Annotate(annotate::Arguments),
     /// Tell where the value of a profile went, why, and what to do about it
     Explain(explain::Arguments),
+    /// Run the language server, for editors
+    Lsp(lsp::Arguments),
     /// Tell what works on this machine, and what to do about the rest
     Doctor,
     /// Print a script that completes commands in a shell
@@ -147,6 +150,7 @@ pub fn main() -> ExitCode {
         Command::Demo => demo::run(),
         Command::Report(arguments) => report::run(&arguments),
         Command::Annotate(arguments) => annotate::run(&arguments),
+        Command::Lsp(arguments) => lsp::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Doctor => doctor::run(),
         Command::Completions(arguments) => completions::run(&arguments),

@@ -37,6 +37,10 @@ pub fn at_line(snapshot: &Snapshot, line: u32) -> Vec<Command> {
         commands.push(command("stop comparing", "stopComparing", Vec::new()));
     }
     commands.push(command("other value type", "selectValueType", Vec::new()));
-    commands.push(command("explain what is shown", "explain", vec![serde_json::json!({ "file": snapshot.document.uri })]));
+    commands.push(command(
+        "explain what is shown",
+        "explain",
+        vec![serde_json::json!({ "file": snapshot.document.uri })],
+    ));
     commands
 }

@@ -1,8 +1,6 @@
 //! Call hierarchy: who calls a function and what it calls, as far as samples saw it.
 
-use lsp_types::{
-    CallHierarchyIncomingCall, CallHierarchyItem, CallHierarchyOutgoingCall, Position, Range, SymbolKind,
-};
+use lsp_types::{CallHierarchyIncomingCall, CallHierarchyItem, CallHierarchyOutgoingCall, Position, Range, SymbolKind};
 use profiler_core::attribute::GroupId;
 use profiler_core::attribute::calls::{Calls, Neighbour, Target};
 use profiler_core::cancel::CancelFlag;
@@ -26,9 +24,11 @@ pub struct FunctionData {
 impl FunctionData {
     fn target(&self, view: &View) -> Option<Target> {
         let analysis = &view.analysis;
-        let row = analysis.costs.functions.iter().find(|row| {
-            row.name == self.name && analysis.groups.path(&analysis.profile, row.file) == self.file
-        })?;
+        let row = analysis
+            .costs
+            .functions
+            .iter()
+            .find(|row| row.name == self.name && analysis.groups.path(&analysis.profile, row.file) == self.file)?;
         Some(Target::Function(row.name.clone(), row.file))
     }
 }
@@ -70,7 +70,12 @@ pub fn incoming(view: &View, state: &State, calls: &Calls) -> Vec<CallHierarchyI
 }
 
 /// The callees as the protocol wants them. `item` is the caller.
-pub fn outgoing(view: &View, state: &State, item_of: &CallHierarchyItem, calls: &Calls) -> Vec<CallHierarchyOutgoingCall> {
+pub fn outgoing(
+    view: &View,
+    state: &State,
+    item_of: &CallHierarchyItem,
+    calls: &Calls,
+) -> Vec<CallHierarchyOutgoingCall> {
     calls
         .callees
         .iter()
@@ -95,7 +100,8 @@ fn item(view: &View, state: &State, neighbour: &Neighbour) -> Option<CallHierarc
         None => {
             // Not on this machine: named, and nowhere to go.
             let path = analysis.groups.path(&analysis.profile, neighbour.file);
-            let uri = lsp_types::Url::parse("perflens:/").and_then(|base| base.join(path.trim_start_matches('/'))).ok()?;
+            let uri =
+                lsp_types::Url::parse("perflens:/").and_then(|base| base.join(path.trim_start_matches('/'))).ok()?;
             (uri, Range::default())
         }
     };

@@ -199,7 +199,12 @@ fn show_actions(session: &Arc<Session>, file: &str, line: u32) -> Result<Value, 
 /// The result of a command as a message, where an editor shows nothing else.
 fn in_words(result: &Value) -> String {
     let labels = |rows: &Value| -> Vec<String> {
-        rows.as_array().into_iter().flatten().filter_map(|row| row["label"].as_str().map(str::to_owned)).take(12).collect()
+        rows.as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|row| row["label"].as_str().map(str::to_owned))
+            .take(12)
+            .collect()
     };
     if let Some(text) = result.as_str() {
         return text.to_owned();
@@ -219,12 +224,7 @@ fn in_words(result: &Value) -> String {
 }
 
 /// Callers and callees of a place; looks through the samples.
-pub async fn callers(
-    session: &Arc<Session>,
-    snapshot: Snapshot,
-    line: u32,
-    of: Subject,
-) -> Result<Callers, Error> {
+pub async fn callers(session: &Arc<Session>, snapshot: Snapshot, line: u32, of: Subject) -> Result<Callers, Error> {
     let view = snapshot.view.clone().ok_or_else(|| invalid("no profile is open; run perflens.openProfile first"))?;
     let target = match of {
         Subject::Line => calls::line_target(&snapshot, line),
@@ -357,13 +357,8 @@ fn choose_match(session: &Arc<Session>, path: Option<String>, file: Option<Strin
         let file = own.root.join(file);
         let inside = file.strip_prefix(&own.root).map(|inside| inside.to_string_lossy().into_owned());
         let to = inside.map_err(|_| invalid(format!("{} is not in this workspace", file.display())))?;
-        let mut rules: Vec<Value> = own
-            .config()
-            .paths
-            .rules
-            .iter()
-            .map(|rule| json!({ "from": rule.from, "to": rule.to }))
-            .collect();
+        let mut rules: Vec<Value> =
+            own.config().paths.rules.iter().map(|rule| json!({ "from": rule.from, "to": rule.to })).collect();
         rules.push(json!({ "from": path, "to": to }));
         own.layers.set_for_session("paths.rules", Value::Array(rules));
     }

@@ -144,8 +144,6 @@ pub fn query(state: &State) -> Query {
         profile: view.map(|view| view.origin.clone()),
         base: view.and_then(|view| view.base_origin.clone()),
         value_type: view.map(|view| view.analysis.selected().to_string()),
-        filters: view.map_or_else(Vec::new, |view| {
-            view.analysis.filters.iter().map(ToString::to_string).collect()
-        }),
+        filters: view.map_or_else(Vec::new, |view| view.analysis.filters.iter().map(ToString::to_string).collect()),
     }
 }

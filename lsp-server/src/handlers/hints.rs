@@ -61,8 +61,7 @@ pub fn resolve(mut hint: InlayHint, data: &HintData, snapshot: &Snapshot, cancel
         return hint;
     }
     if let Some(text) = hover::line_text(snapshot, data.line, cancel) {
-        hint.tooltip =
-            Some(InlayHintTooltip::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value: text }));
+        hint.tooltip = Some(InlayHintTooltip::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value: text }));
     }
     hint
 }

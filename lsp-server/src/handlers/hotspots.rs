@@ -65,8 +65,12 @@ pub fn list(state: &State, view: &View, by: Subject, top: usize) -> Vec<Hotspot>
         .map(|(at, (function, file, line, cost))| {
             let path = places::path_of(view, file);
             let name = analysis.groups.display(&analysis.profile, file).to_owned();
-            let label =
-                format!("{}  {}  {function}  {name}:{}", numbers.share(cost.direct), numbers.value(cost.direct), line.0);
+            let label = format!(
+                "{}  {}  {function}  {name}:{}",
+                numbers.share(cost.direct),
+                numbers.value(cost.direct),
+                line.0
+            );
             Hotspot {
                 rank: at + 1,
                 function,

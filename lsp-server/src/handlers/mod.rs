@@ -64,9 +64,7 @@ impl Drop for CancelOnDrop {
 }
 
 /// Runs slow work on the blocking pool.
-async fn on_pool<T: Send + 'static>(
-    work: impl FnOnce(&CancelFlag) -> T + Send + 'static,
-) -> Result<T, Error> {
+async fn on_pool<T: Send + 'static>(work: impl FnOnce(&CancelFlag) -> T + Send + 'static) -> Result<T, Error> {
     let guard = CancelOnDrop(CancelFlag::new());
     let flag = guard.0.clone();
     let result = tokio::task::spawn_blocking(move || work(&flag)).await;

@@ -36,12 +36,7 @@ pub struct Profiles {
 }
 
 impl Profiles {
-    pub(super) fn read(
-        &self,
-        path: &Path,
-        limits: &Limits,
-        cancel: &CancelFlag,
-    ) -> Result<Arc<Profile>, ReadError> {
+    pub(super) fn read(&self, path: &Path, limits: &Limits, cancel: &CancelFlag) -> Result<Arc<Profile>, ReadError> {
         let file = File::open(path).map_err(ReadError::Io)?;
         let metadata = file.metadata().map_err(ReadError::Io)?;
         if metadata.is_dir() {

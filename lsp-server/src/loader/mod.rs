@@ -79,9 +79,7 @@ pub fn load(wish: &Wish, profiles: &Profiles, cancel: &CancelFlag) -> Result<(Vi
 
     let origin = file_name(&wish.profile);
     let value_type = match &wish.value_type {
-        Some(name) => profile
-            .find_value_type(name)
-            .map_err(|error| Failure::Failed(format!("{origin}: {error}")))?,
+        Some(name) => profile.find_value_type(name).map_err(|error| Failure::Failed(format!("{origin}: {error}")))?,
         None => profile.meta().default_value_type,
     };
     let groups = FileGroups::in_workspace(&profile, &workspace, cancel)?;
@@ -176,7 +174,8 @@ fn texts(analysis: &Analysis) -> HashMap<PathBuf, Text> {
         if !matches!(placement.place, Place::Workspace | Place::Generated) {
             continue;
         }
-        let is_small = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MAX_FILE_BYTES);
+        let is_small =
+            std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MAX_FILE_BYTES);
         if !is_small || bytes > MAX_TEXT_BYTES {
             continue;
         }

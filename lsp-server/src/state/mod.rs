@@ -156,8 +156,7 @@ impl State {
         if let Some(folder) = self.view_of(&document.path)
             && let Shown::View(view, workspace) = &folder.shown
         {
-            document.file =
-                workspace.file_at(&document.path).map_or_else(|| document.path.clone(), |file| file.path);
+            document.file = workspace.file_at(&document.path).map_or_else(|| document.path.clone(), |file| file.path);
             document.remap(view.profiled_text(&document.file));
         }
     }

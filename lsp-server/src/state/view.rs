@@ -87,12 +87,7 @@ impl View {
     pub fn changes<'a>(&'a self, file: FileCosts<'a>) -> Option<FileChanges<'a>> {
         let comparison = self.comparison.as_ref()?;
         let name = self.analysis.groups.display(&self.analysis.profile, file.file);
-        Some(FileChanges {
-            analysis: &self.analysis,
-            compared: &comparison.compared,
-            index: &comparison.index,
-            name,
-        })
+        Some(FileChanges { analysis: &self.analysis, compared: &comparison.compared, index: &comparison.index, name })
     }
 
     /// The text of a file when the profile was loaded.

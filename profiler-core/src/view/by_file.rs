@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use super::summary;
 use crate::attribute::analysis::{Analysis, ComparedTo};
 use crate::attribute::compare::Pair;
-use crate::attribute::{Costs, FunctionRow, GroupId, LineRow, Place};
+use crate::attribute::{Costs, FunctionRow, GroupId, LineRow};
 
 /// Functions up to this place are told it; further down it says nothing.
 const MAX_RANK: usize = 50;
@@ -182,11 +182,6 @@ impl<'a> FileCosts<'a> {
     /// those without one first.
     pub fn functions(self) -> impl Iterator<Item = usize> {
         self.index.functions.of(self.file).iter().map(|&row| row as usize)
-    }
-
-    /// What the file is to the workspace; `None` without one.
-    pub fn place(self) -> Option<Place> {
-        self.analysis.groups.get(self.file).placement.as_ref().map(|placement| placement.place)
     }
 }
 

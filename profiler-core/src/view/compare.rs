@@ -36,8 +36,8 @@ pub(super) struct Sides<'a> {
     pub(super) new: &'a Analysis,
     pub(super) base: &'a Analysis,
     mode: Mode,
-    new_numbers: Numbers,
-    base_numbers: Numbers,
+    pub(super) new_numbers: Numbers,
+    pub(super) base_numbers: Numbers,
 }
 
 /// What became of one row.
@@ -116,34 +116,39 @@ impl<'a> Sides<'a> {
 
     /// Names both sides, their amounts, and how they were made comparable.
     pub(super) fn title(&self, origin: &str, base_origin: &str) -> Vec<Sentence> {
+        let names = Sentence::default()
+            .span(Span::data(origin).with_role(Role::Strong))
+            .text(" against ")
+            .span(Span::data(base_origin).with_role(Role::Strong))
+            .text(" (base)");
+        [names, self.amounts(), self.mode()].into_iter().chain(summary::filters(self.new)).collect()
+    }
+
+    /// `cpu 10.2s against 10.1s · 1.02k samples over 4.00s against 1.01k samples over 4.00s`.
+    pub(super) fn amounts(&self) -> Sentence {
         let total = |numbers: &Numbers, analysis: &Analysis| numbers.value(analysis.costs.total);
+        Sentence::default().data(&self.new.selected().kind).text(format!(
+            " {} against {} · {} against {}",
+            total(&self.new_numbers, self.new),
+            total(&self.base_numbers, self.base),
+            summary::amount(self.new),
+            summary::amount(self.base),
+        ))
+    }
+
+    /// How the two sides were made comparable, as a sentence.
+    pub(super) fn mode(&self) -> Sentence {
         let of_base = || Sentence::new("percentage points of the base's ").then(self.base_numbers.whole());
-        let mut sentences = vec![
-            Sentence::default()
-                .span(Span::data(origin).with_role(Role::Strong))
-                .text(" against ")
-                .span(Span::data(base_origin).with_role(Role::Strong))
-                .text(" (base)"),
-            Sentence::default().data(&self.new.selected().kind).text(format!(
-                " {} against {} · {} against {}",
-                total(&self.new_numbers, self.new),
-                total(&self.base_numbers, self.base),
-                summary::amount(self.new),
-                summary::amount(self.base),
+        match self.mode {
+            Mode::Value => Sentence::new("By value: changes are ").then(of_base()).text("."),
+            Mode::Normalized => Sentence::new("Normalized: new values are brought to the base's sum; changes are ")
+                .then(of_base())
+                .text("."),
+            Mode::Share(what) => Sentence::new(format!(
+                "By share, as the {what} differ by more than 10 %: each side counts as shares of its own total, \
+                 changes are percentage points between them."
             )),
-            match self.mode {
-                Mode::Value => Sentence::new("By value: changes are ").then(of_base()).text("."),
-                Mode::Normalized => Sentence::new("Normalized: new values are brought to the base's sum; changes are ")
-                    .then(of_base())
-                    .text("."),
-                Mode::Share(what) => Sentence::new(format!(
-                    "By share, as the {what} differ by more than 10 %: each side counts as shares of its own total, \
-                     changes are percentage points between them."
-                )),
-            },
-        ];
-        sentences.extend(summary::filters(self.new));
-        sentences
+        }
     }
 
     fn caption(&self, by: By) -> Sentence {
@@ -169,7 +174,7 @@ impl<'a> Sides<'a> {
         Change { pair, points, is_noise: self.is_noise(pair) }
     }
 
-    fn points(&self, new: i64, base: i64) -> Option<PointChange> {
+    pub(super) fn points(&self, new: i64, base: i64) -> Option<PointChange> {
         let (new_total, base_total) = (self.new.costs.total, self.base.costs.total);
         match self.mode {
             Mode::Share(_) => Some(PointChange::between(Share::of(new, new_total)?, Share::of(base, base_total)?)),
@@ -267,9 +272,14 @@ impl Change<'_> {
         }
     }
 
+    /// Whether it may well be chance.
+    pub(super) fn is_noise(&self) -> bool {
+        self.is_noise == Some(true)
+    }
+
     /// Whether it is large enough to stand out, and more than chance.
     pub(super) fn is_much(&self) -> bool {
-        self.is_noise != Some(true) && self.points.is_some_and(|points| points.cmp_tenths(MUCH_TENTHS).is_gt())
+        !self.is_noise() && self.points.is_some_and(|points| points.cmp_tenths(MUCH_TENTHS).is_gt())
     }
 
     /// Whether it rests on so few samples that it can't be trusted.
@@ -282,7 +292,7 @@ impl Change<'_> {
         // Of shares the direction may be another than of values.
         let of_values = || self.pair.diff_cumulative().cmp(&0);
         match self.points.map_or_else(of_values, PointChange::direction) {
-            _ if self.is_noise == Some(true) => "≈",
+            _ if self.is_noise() => "≈",
             Ordering::Greater => "▲",
             Ordering::Less => "▼",
             Ordering::Equal => "",
@@ -290,7 +300,7 @@ impl Change<'_> {
     }
 
     pub(super) fn role(&self) -> Role {
-        if self.is_noise == Some(true) {
+        if self.is_noise() {
             return Role::Faint;
         }
         match self.points.map(PointChange::direction) {
@@ -306,7 +316,7 @@ impl Change<'_> {
 pub(super) fn legend<'c>(changes: impl Iterator<Item = &'c Change<'c>>) -> Vec<Sentence> {
     let (mut is_noisy, mut is_few, mut is_unknown) = (false, false, true);
     for change in changes {
-        is_noisy |= change.is_noise == Some(true);
+        is_noisy |= change.is_noise();
         is_few |= change.is_few();
         is_unknown &= change.is_noise.is_none();
     }

@@ -45,7 +45,7 @@ fn longest_run(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
-fn inline(sentence: &Sentence) -> String {
+pub(super) fn inline(sentence: &Sentence) -> String {
     sentence.spans.iter().map(span).collect()
 }
 

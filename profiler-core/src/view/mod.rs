@@ -17,6 +17,7 @@ pub mod document;
 pub mod explain;
 pub mod hint;
 pub mod hotspots;
+pub mod hover;
 pub mod label;
 pub mod lens;
 pub mod markdown;

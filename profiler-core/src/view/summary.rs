@@ -4,10 +4,11 @@
 use super::data;
 use super::document::{Role, Sentence, Span};
 use super::table::Column;
-use crate::attribute::Cost;
 use crate::attribute::accounting::{Bucket, Standing, Weight};
 use crate::attribute::analysis::Analysis;
+use crate::attribute::{Cost, Costs};
 use crate::measure::{Heat, Scale, Share};
+use crate::profile::Profile;
 
 /// Most characters of a note.
 const MAX_NOTE: usize = 600;
@@ -22,10 +23,14 @@ pub struct Numbers {
 
 impl Numbers {
     pub fn of(analysis: &Analysis) -> Self {
-        let (profile, costs) = (&analysis.profile, &analysis.costs);
+        Self::of_type(&analysis.profile, analysis.value_type, &analysis.costs)
+    }
+
+    /// Of the costs of any value type.
+    pub(super) fn of_type(profile: &Profile, value_type: usize, costs: &Costs) -> Self {
         Self {
-            scale: Scale::for_people(profile.value_types(), profile.meta(), analysis.value_type),
-            kind: analysis.selected().kind.clone(),
+            scale: Scale::for_people(profile.value_types(), profile.meta(), value_type),
+            kind: profile.value_types()[value_type].kind.clone(),
             total: costs.total,
             placed: costs.accounting.shown().unwrap_or(costs.total),
         }
@@ -59,6 +64,11 @@ impl Numbers {
     /// `34% (1.20s)`, where the whole has been named.
     pub(super) fn part(&self, value: i64) -> String {
         format!("{} ({})", self.whole_percent(value), self.value(value))
+    }
+
+    /// What is measured, as the profile calls it.
+    pub(super) fn kind(&self) -> &str {
+        &self.kind
     }
 
     pub(super) fn total(&self) -> i64 {
@@ -123,18 +133,25 @@ pub(super) fn title(origin: &str, analysis: &Analysis) -> Vec<Sentence> {
 
 /// `186 samples over 4.02s`; `186 samples × 10.0ms` where that is how values came about.
 pub fn amount(analysis: &Analysis) -> String {
+    match analysis.profile.meta().duration_ns {
+        Some(duration) if duration > 0 => {
+            format!("{} over {}", counted(analysis), Scale::of_unit("ns").quantity(duration))
+        }
+        _ => counted(analysis),
+    }
+}
+
+/// The same without the time it took.
+pub(super) fn counted(analysis: &Analysis) -> String {
     let count = Scale::of_unit("count");
     let costs = &analysis.costs;
-    let mut amount = match costs.samples {
+    let amount = match costs.samples {
         Some(samples) => plural(samples.unsigned_abs(), "sample", &count),
         None => plural(costs.records, "record", &count),
     };
-    if let Some(period) = Numbers::of(analysis).scale.period() {
-        amount = format!("{amount} × {period}");
-    }
-    match analysis.profile.meta().duration_ns {
-        Some(duration) if duration > 0 => format!("{amount} over {}", Scale::of_unit("ns").quantity(duration)),
-        _ => amount,
+    match Numbers::of(analysis).scale.period() {
+        Some(period) => format!("{amount} × {period}"),
+        None => amount,
     }
 }
 

@@ -187,7 +187,7 @@ impl Table {
 
 /// The text within a width, `…` for what is left out: whole folders at its start, or else its
 /// middle. `None` when it fits. Qualified names and paths tell more at their end.
-fn cut_name(text: &str, width: usize) -> Option<String> {
+pub(super) fn cut_name(text: &str, width: usize) -> Option<String> {
     if text.width() <= width {
         return None;
     }

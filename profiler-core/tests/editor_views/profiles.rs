@@ -93,7 +93,7 @@ pub(crate) fn placed(profile: &Profile) -> FileGroups {
             place,
             workspace_file: is_here.then(|| path.to_owned()),
             path: is_here.then(|| format!("/home/dev/ws/{path}").into()),
-            evidence: if is_here { "by suffix" } else { "elsewhere" }.to_owned(),
+            evidence: if is_here { "by suffix" } else { package.as_deref().unwrap_or("elsewhere") }.to_owned(),
             package,
         })
     })

@@ -1,7 +1,10 @@
 //! Whatever the values are, nothing is wider than it may be.
 
+use profiler_core::attribute::GroupId;
+use profiler_core::attribute::calls::{Calls, Neighbour};
 use profiler_core::profile::Profile;
 use profiler_core::view::hint::{Settings, change_hints, hints};
+use profiler_core::view::hover::{self, Context, MAX_LINES, Subject, hover};
 use profiler_core::view::label::{Glyphs, MAX_COLUMNS, Style};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -16,7 +19,7 @@ fn any_value() -> impl Strategy<Value = i64> {
     (0..62_u32, any::<i64>()).prop_map(|(shift, bits)| (bits >> 3) >> shift)
 }
 
-/// Functions with lines of their own, each with (cpu, alloc), every second one called by the one before.
+/// Functions of one line, each called by the one before.
 fn any_profile() -> impl Strategy<Value = Arc<Profile>> {
     (proptest::collection::vec((any_value(), any_value(), 1..20_u32), 1..6), 0..i64::MAX).prop_map(|(rows, period)| {
         let unit = if period % 2 == 0 { "nanoseconds" } else { "bytes" };
@@ -61,6 +64,30 @@ proptest! {
                 prop_assert!(!hint.label.trim().is_empty());
                 let is_ascii = hint.label.trim_start_matches('\u{a0}').is_ascii();
                 prop_assert!(is_ascii || style.glyphs == Glyphs::Unicode, "{:?}", hint.label);
+            }
+        }
+    }
+
+    #[test]
+    fn hovers_fit(new in any_profile(), names in proptest::collection::vec("\\PC{1,60}", 6)) {
+        let loaded = Loaded::new(&new, CPU);
+        let file = loaded.file("src/a.rs");
+        let neighbour = |(at, name): (usize, &String)| Neighbour {
+            name: name.clone(),
+            file: if at % 2 == 0 { file.file } else { GroupId::NONE },
+            start_line: LineNo(1),
+            line: LineNo(u32::MAX >> at),
+            value: -(i64::MAX >> (at * 9)),
+        };
+        let all: Vec<Neighbour> = names.iter().enumerate().map(neighbour).collect();
+        let calls = Calls { callers: all.clone(), callees: all, ..Calls::default() };
+        let others = [(0, &loaded.analysis.costs), (0, &loaded.analysis.costs), (0, &loaded.analysis.costs)];
+        for row in file.all_lines() {
+            let context = Context { others: &others, calls: Some(&calls), ..Context::default() };
+            let hover = hover(file, Subject::Line(row.line.0), &context).unwrap();
+            prop_assert!(hover.table.lines().count() <= MAX_LINES);
+            for line in hover.table.lines() {
+                prop_assert!(line.width() <= hover::MAX_COLUMNS, "{line:?}");
             }
         }
     }
