@@ -60,6 +60,7 @@ pub fn service() -> (LspService<Server>, ClientSocket, Arc<Session>) {
     (service, socket, session)
 }
 
+#[expect(clippy::unused_async, reason = "the library registers async methods only")]
 impl Server {
     fn snapshot(&self, uri: &Url) -> Option<Snapshot> {
         self.session.state().snapshot(uri)
@@ -181,7 +182,7 @@ impl LanguageServer for Server {
     async fn did_save(&self, _: lsp_types::DidSaveTextDocumentParams) {}
 
     async fn did_change_configuration(&self, parameters: DidChangeConfigurationParams) {
-        self.session.settings_changed(parameters.settings);
+        self.session.settings_changed(&parameters.settings);
     }
 
     async fn did_change_watched_files(&self, _: lsp_types::DidChangeWatchedFilesParams) {}

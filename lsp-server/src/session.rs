@@ -13,10 +13,10 @@ use lsp_types::{MessageType, Url};
 use profiler_core::cancel::CancelFlag;
 use serde_json::Value;
 
+use crate::config::Layers;
 use crate::config::places::Places;
-use crate::config::toml_file::TomlFile;
+use crate::config::toml_file::{TomlFile, WorkspaceFile};
 use crate::config::trust::TrustStore;
-use crate::config::{Layers, WorkspaceFile};
 use crate::handlers::diagnostics;
 use crate::loader::watch::Watch;
 use crate::loader::{self, Failure, Profiles};
@@ -81,11 +81,9 @@ impl Session {
         let mut state = self.state();
         state.capabilities = Capabilities::read(parameters);
         let options = &parameters["initializationOptions"];
-        state.shared = Layers {
-            user_file: self.places.config.as_deref().and_then(TomlFile::read),
-            initialization_options: if options.is_object() { options.clone() } else { Value::Null },
-            ..Layers::default()
-        };
+        state.shared = Layers::default();
+        state.shared.user_file = self.places.config.as_deref().and_then(TomlFile::read);
+        state.shared.initialization_options = if options.is_object() { options.clone() } else { Value::Null };
         for root in roots(parameters) {
             state.add_folder(root);
         }
@@ -138,7 +136,7 @@ impl Session {
     }
 
     /// Settings came with a notification, or are to be asked for again.
-    pub fn settings_changed(self: &Arc<Self>, pushed: Value) {
+    pub fn settings_changed(self: &Arc<Self>, pushed: &Value) {
         let session = Arc::clone(self);
         let is_pulled = self.state().capabilities.has_configuration;
         if !is_pulled {

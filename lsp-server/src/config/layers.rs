@@ -124,6 +124,11 @@ impl Layers {
         *place = value;
     }
 
+    /// What [`set_for_session`](Self::set_for_session) set; `None` when nothing did.
+    pub fn session_value(&self, pointer: &str) -> Option<&Value> {
+        pointer.split('.').try_fold(&self.session, |place, key| place.get(key)).filter(|value| !value.is_null())
+    }
+
     /// Whether `initializationOptions` say that the workspace is trusted. Anything but `true`
     /// is no.
     pub fn is_trusted_by_editor(&self) -> bool {
@@ -182,7 +187,7 @@ struct Merge<'a> {
     withheld: Vec<Withheld>,
 }
 
-impl<'a> Merge<'a> {
+impl Merge<'_> {
     fn new() -> Self {
         Self {
             merged: Value::Object(schema::defaults().clone()),

@@ -95,15 +95,13 @@ fn call_range(view: &View, state: &State, neighbour: &Neighbour) -> Option<Range
 fn item(view: &View, state: &State, neighbour: &Neighbour) -> Option<CallHierarchyItem> {
     let analysis = &view.analysis;
     let line = if neighbour.start_line.is_known() { neighbour.start_line } else { neighbour.line };
-    let (uri, range) = match places::path_of(view, neighbour.file) {
-        Some(path) => (places::uri_of(state, &path)?, places::range_of(state, &path, line)),
-        None => {
-            // Not on this machine: named, and nowhere to go.
-            let path = analysis.groups.path(&analysis.profile, neighbour.file);
-            let uri =
-                lsp_types::Url::parse("perflens:/").and_then(|base| base.join(path.trim_start_matches('/'))).ok()?;
-            (uri, Range::default())
-        }
+    let (uri, range) = if let Some(path) = places::path_of(view, neighbour.file) {
+        (places::uri_of(state, &path)?, places::range_of(state, &path, line))
+    } else {
+        // Not on this machine: named, and nowhere to go.
+        let path = analysis.groups.path(&analysis.profile, neighbour.file);
+        let uri = lsp_types::Url::parse("perflens:/").and_then(|base| base.join(path.trim_start_matches('/'))).ok()?;
+        (uri, Range::default())
     };
     let numbers = Numbers::of(analysis);
     let data = FunctionData {

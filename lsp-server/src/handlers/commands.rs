@@ -292,20 +292,17 @@ fn explain(session: &Arc<Session>, file: Option<&str>) -> Result<Value, Error> {
     let folder = state.view_of(&path).ok_or_else(|| invalid("no folder and no document is open"))?;
     let Shown::View(view, workspace) = &folder.shown else { return Ok(json!(status::explanation(folder))) };
     let own = workspace.file_at(&path).map_or(path, |file| file.path);
-    Ok(json!(match view.file(&own) {
-        Some(costs) => {
-            let placement = view.analysis.groups.get(costs.file).placement.as_ref();
-            let evidence = placement.map_or("", |placement| placement.evidence.as_str());
-            format!("{} has costs in {}; it was found by: {evidence}.", own.display(), view.origin)
-        }
-        None => {
-            let name = own.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let refused: Vec<String> = unmatched(view, &name);
-            if refused.is_empty() {
-                format!("{} names no file called {name}.", view.origin)
-            } else {
-                format!("{} names files called {name}, but: {}.", view.origin, refused.join("; "))
-            }
+    Ok(json!(if let Some(costs) = view.file(&own) {
+        let placement = view.analysis.groups.get(costs.file).placement.as_ref();
+        let evidence = placement.map_or("", |placement| placement.evidence.as_str());
+        format!("{} has costs in {}; it was found by: {evidence}.", own.display(), view.origin)
+    } else {
+        let name = own.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let refused: Vec<String> = unmatched(view, &name);
+        if refused.is_empty() {
+            format!("{} names no file called {name}.", view.origin)
+        } else {
+            format!("{} names files called {name}, but: {}.", view.origin, refused.join("; "))
         }
     }))
 }

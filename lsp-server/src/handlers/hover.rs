@@ -7,24 +7,19 @@ use profiler_core::attribute::Costs;
 use profiler_core::attribute::calls::Target;
 use profiler_core::cancel::CancelFlag;
 use profiler_core::profile::LineNo;
-use profiler_core::view::hover::{self, Subject};
+use profiler_core::view::hover::{self, Context, Subject};
 
 use super::places;
 use crate::state::Snapshot;
 
-/// More value types than the selected one and these don't fit.
-const MORE_TYPES: usize = 2;
-
-/// What to tell about a position; slow. A line of code comes before the function that starts
-/// on it.
+/// What to tell about a position; slow.
 pub fn hover(snapshot: &Snapshot, position: Position, cancel: &CancelFlag) -> Option<Hover> {
     if !snapshot.config.hover.enabled {
         return None;
     }
-    let subject = match places::function_at(snapshot, position.line) {
-        Some(function) => Subject::Function(function),
-        None => Subject::Line(places::costly_line(snapshot, position.line)?.1.0),
-    };
+    let view = snapshot.view.as_ref()?;
+    let line = snapshot.document.map.profiled_line(position.line as usize)?;
+    let subject = Subject::at(view.file(&snapshot.file)?, line)?;
     let value = text(snapshot, subject, cancel)?;
     Some(Hover { contents: HoverContents::Markup(MarkupContent { kind: MarkupKind::Markdown, value }), range: None })
 }
@@ -44,12 +39,20 @@ fn text(snapshot: &Snapshot, subject: Subject, cancel: &CancelFlag) -> Option<St
     };
     let calls =
         analysis.stacks.calls(&analysis.profile, &analysis.groups, analysis.value_type, &target, cancel).ok()?;
-    let others: Vec<(usize, Arc<Costs>)> = (0..analysis.profile.value_types().len())
-        .filter(|&value_type| value_type != analysis.value_type)
-        .take(MORE_TYPES)
+    let others: Vec<(usize, Arc<Costs>)> = hover::other_types(&analysis.profile, analysis.value_type)
+        .into_iter()
         .filter_map(|value_type| Some((value_type, view.costs_of(value_type, cancel).ok()?)))
         .collect();
     let others: Vec<(usize, &Costs)> = others.iter().map(|(value_type, costs)| (*value_type, &**costs)).collect();
-    let differs = snapshot.document.map.differs();
-    Some(hover::hover(file, subject, &calls, &others, differs.then_some("the file was edited since it was profiled")))
+    let context = Context {
+        others: &others,
+        calls: Some(&calls),
+        is_edited: snapshot.document.map.differs(),
+        ..Context::default()
+    };
+    let hover = match view.changes(file) {
+        Some(changes) => hover::change_hover(changes, subject, &context),
+        None => hover::hover(file, subject, &context),
+    };
+    hover.map(|hover| hover.markdown())
 }

@@ -64,7 +64,7 @@ impl Drop for CancelOnDrop {
 }
 
 /// Runs slow work on the blocking pool.
-async fn on_pool<T: Send + 'static>(work: impl FnOnce(&CancelFlag) -> T + Send + 'static) -> Result<T, Error> {
+pub async fn on_pool<T: Send + 'static>(work: impl FnOnce(&CancelFlag) -> T + Send + 'static) -> Result<T, Error> {
     let guard = CancelOnDrop(CancelFlag::new());
     let flag = guard.0.clone();
     let result = tokio::task::spawn_blocking(move || work(&flag)).await;
@@ -73,6 +73,6 @@ async fn on_pool<T: Send + 'static>(work: impl FnOnce(&CancelFlag) -> T + Send +
 }
 
 /// The parameters of a request make no sense; the sentence says which and why.
-fn invalid(sentence: impl Into<String>) -> Error {
+pub fn invalid(sentence: impl Into<String>) -> Error {
     Error { code: ErrorCode::InvalidParams, message: sentence.into().into(), data: None }
 }

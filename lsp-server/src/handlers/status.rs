@@ -70,7 +70,7 @@ pub fn of(state: &State, folder: &Folder) -> Status {
         }
         Shown::Failed { why } => {
             status.state = "error";
-            status.text = "no profile: see status".to_owned();
+            "no profile: see status".clone_into(&mut status.text);
             status.details.push(why.clone());
         }
         Shown::View(view, _) => {

@@ -23,7 +23,7 @@ pub struct Editor {
 }
 
 /// How long an answer is waited for. Some editors queue dialogs for minutes.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 impl Editor {
     /// Wraps the library's handle.
@@ -32,9 +32,9 @@ impl Editor {
     }
 
     /// Asks, without waiting; the channel gets the answer, or is closed when there is none.
-    fn ask<R: Request>(&self, parameters: R::Params) -> oneshot::Receiver<R::Result>
+    fn ask<R>(&self, parameters: R::Params) -> oneshot::Receiver<R::Result>
     where
-        R: 'static,
+        R: Request + 'static,
         R::Params: Send + 'static,
         R::Result: Send + 'static,
     {
@@ -49,9 +49,9 @@ impl Editor {
         wait
     }
 
-    fn tell<N: Notification>(&self, parameters: N::Params)
+    fn tell<N>(&self, parameters: N::Params)
     where
-        N: 'static,
+        N: Notification + 'static,
         N::Params: Send + 'static,
     {
         let client = self.client.clone();

@@ -39,12 +39,11 @@ impl Document {
     /// touched lines cost.
     pub fn change(&mut self, version: i32, changes: Vec<TextDocumentContentChangeEvent>, encoding: Encoding) {
         for change in changes {
-            match change.range {
-                Some(range) => self.map.edit(self.text.replace(range, &change.text, encoding)),
-                None => {
-                    let old = std::mem::replace(&mut self.text, Text::new(change.text));
-                    self.map = self.map.after(&LineMap::between(&old, &self.text));
-                }
+            if let Some(range) = change.range {
+                self.map.edit(self.text.replace(range, &change.text, encoding));
+            } else {
+                let old = std::mem::replace(&mut self.text, Text::new(change.text));
+                self.map = self.map.after(&LineMap::between(&old, &self.text));
             }
         }
         self.version = version;

@@ -7,8 +7,9 @@ use profiler_core::cancel::CancelFlag;
 use profiler_core::paths::Workspace;
 
 use super::view::View;
+use crate::config::toml_file::WorkspaceFile;
 use crate::config::trust::{Trust, TrustStore};
-use crate::config::{Config, Layers, Resolved, WorkspaceFile};
+use crate::config::{Config, Layers, Resolved};
 use crate::loader::Wish;
 
 /// A workspace folder.

@@ -56,6 +56,7 @@ impl LineMap {
 
     /// This map, seen from a text that came after: `later` maps that text's lines to the lines
     /// this map is about.
+    #[must_use]
     pub fn after(&self, later: &Self) -> Self {
         let through = |line: &u32| line.checked_sub(1).and_then(|line| self.lines.get(line as usize).copied());
         let lines = later.lines.iter().map(|line| through(line).unwrap_or(0)).collect();

@@ -84,6 +84,12 @@ pub struct Workspace {
     roots: Vec<PathBuf>,
 }
 
+impl fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workspace").field("roots", &self.roots).finish_non_exhaustive()
+    }
+}
+
 impl Workspace {
     /// Lists the files below the roots and reads the manifests among them.
     ///

@@ -22,6 +22,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
+    /// The numbers of an analysis, for its selected value type.
     pub fn of(analysis: &Analysis) -> Self {
         Self::of_type(&analysis.profile, analysis.value_type, &analysis.costs)
     }
@@ -80,6 +81,7 @@ impl Numbers {
         self.placed
     }
 
+    /// How hot a cumulative value is, next to what is placed in the workspace.
     pub fn heat(&self, cumulative: i64) -> Heat {
         Heat::of(cumulative, self.placed)
     }
