@@ -39,7 +39,7 @@ use tempfile::TempDir;
 
 pub use document::{Document, Encoding, lines};
 pub use editors::{EDITORS, Editor, editor};
-pub use scene::Scene;
+pub use scene::{DEMO, DEMO_HINTS, Scene};
 
 use crate::cli::{binary, isolate};
 

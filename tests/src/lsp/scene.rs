@@ -9,6 +9,58 @@ use tempfile::TempDir;
 use super::{Client, Editor, Start, uri};
 use crate::mini::Mini;
 
+/// One profile for most tests: 352 samples of 10 ms, all of them placed in the workspace. In
+/// `src/main.rs` there is each kind of line: one that only calls, one that is hot itself and
+/// calls, a cool one, one at the threshold of 0.1 %, and one below it. Line 2 has characters
+/// that count differently in each encoding.
+pub const DEMO: &str = "
+    samples/count cpu/nanoseconds
+    !default cpu
+    !period cpu/nanoseconds 10_000_000
+    src/main.rs:2 main #1; src/main.rs:8 run #6 = 40, 400_000_000
+    src/main.rs:2 main #1; src/main.rs:8 run #6; src/lib.rs:2 parse #1 = 80, 800_000_000
+    src/main.rs:2 main #1; src/main.rs:9 run #6; src/lib.rs:6 check #5 = 145, 1_450_000_000
+    src/main.rs:2 main #1; src/lib.rs:10 other #9; /rustc/0123/library/core/src/fmt.rs:5 core::fmt::write #1 = 84, 833_480_000
+    src/main.rs:2 main #1; src/main.rs:7 run #6 = 0, 3_000_000
+    src/main.rs:2 main #1; src/main.rs:10 run #6 = 0, 3_520_000
+    src/main.rs:3 main #1 = 3, 30_000_000
+    //- /src/main.rs
+fn main() {
+    let total = run() + other(); // héllo 🔥
+    println!(\"{total}\");
+}
+
+fn run() -> u64 {
+    let mut sum = 0;
+    sum += parse() * 2;
+    sum += check();
+    sum
+}
+//- /src/lib.rs
+fn parse() -> u64 {
+    (0..1000).sum()
+}
+
+fn check() -> u64 {
+    (0..1000).product()
+}
+
+fn other() -> u64 {
+    format!(\"{}\", 1).len() as u64
+}
+//- /src/quiet.rs
+fn quiet() {}
+";
+
+/// The hints of `src/main.rs` in [`DEMO`]: line, from 0, and label.
+pub const DEMO_HINTS: [(u32, &str); 5] = [
+    (1, "█ 99.1% 3.49s"),
+    (2, "0.9% 30.0ms here"),
+    (7, "█ 34.1% 1.20s · here 11%"),
+    (8, "█ 41.2% 1.45s"),
+    (9, "0.1% 3.52ms here"),
+];
+
 /// A folder with the files of a [`Mini`] and its profile, `p.pb.gz`.
 pub struct Scene {
     folder: TempDir,
@@ -21,6 +73,11 @@ impl Scene {
         let scene = Self { folder: mini.workspace() };
         mini.write_to(&scene.path("p.pb.gz"));
         scene
+    }
+
+    /// [`DEMO`] in a new folder.
+    pub fn demo() -> Self {
+        Self::new(DEMO)
     }
 
     /// A path in the folder.
