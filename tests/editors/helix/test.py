@@ -1,0 +1,119 @@
+"""Drives Helix on the workspace of tests/editors/workspace, in the current folder.
+
+Usage: test.py HX
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from terminal import EXPECTED, Checks, Terminal, fail_on_exception, labels, snippet
+
+HX = sys.argv[1]
+VERSION = subprocess.run([HX, "--version"], capture_output=True, text=True).stdout.split()[1]
+NAME = "helix-" + ".".join(VERSION.split(".")[:2])
+SOURCE = pathlib.Path("src/main.rs").read_text().splitlines()
+CONFIG = pathlib.Path(os.environ["XDG_CONFIG_HOME"]) / "helix"
+
+
+def start(languages, place="src/main.rs:14:9"):
+    CONFIG.mkdir(exist_ok=True)
+    (CONFIG / "languages.toml").write_text(snippet(languages))
+    (CONFIG / "config.toml").write_text(snippet("helix-config"))
+    return Terminal(f"{HX} -v --log helix.log {place}")
+
+
+def quit(hx, checks, name):
+    hx.keys("Escape", ":")
+    hx.type("q!")
+    hx.keys("Enter")
+    checks.check(name, hx.wait(lambda screen: not screen.strip(), 10), hx.screen())
+    hx.close()
+
+
+def errors():
+    """Of the log; that Debian has no grammars for Helix is none of ours."""
+    log = pathlib.Path("helix.log").read_text().splitlines()
+    return "\n".join(line for line in log if "[ERROR]" in line and "helix_core::syntax" not in line)
+
+
+def run(checks):
+    hx = start("helix-languages")
+    try:
+        drive(hx, checks)
+        checks.check("no error in its log", not errors(), errors())
+        quit(hx, checks, "it quits")
+    finally:
+        hx.close()
+
+    # rust-analyzer stands for any server with hints of its own; here it is a second perflens.
+    beside = pathlib.Path("bin/rust-analyzer")
+    beside.parent.mkdir()
+    beside.write_text("#!/bin/sh\nexec perflens lsp\n")
+    beside.chmod(0o755)
+    os.environ["PATH"] = f"{beside.parent.resolve()}:{os.environ['PATH']}"
+    hx = start("helix-beside")
+    try:
+        becomes(hx, checks, "hints beside another server", EXPECTED["after"])
+        quit(hx, checks, "it quits with two servers")
+    finally:
+        hx.close()
+
+
+def becomes(hx, checks, name, wanted):
+    seen = lambda screen: labels(screen, SOURCE, EXPECTED["before"])
+    ok = hx.wait(lambda screen: seen(screen) == wanted)
+    return checks.check(name, ok, f"wanted {wanted}, got {seen(hx.screen())}")
+
+
+def drive(hx, checks):
+    before, after = EXPECTED["before"], EXPECTED["after"]
+    becomes(hx, checks, "hints", before)
+    hx.save(f"{NAME}-hints")
+
+    hx.keys("Space", "k")
+    checks.check("hover", hx.wait(lambda screen: "50.0%" in screen and "with calls" in screen), hx.screen())
+    hx.save(f"{NAME}-hover")
+    hx.keys("Escape")
+
+    hx.keys("Space", "a")
+    checks.check("code actions", hx.wait(lambda screen: "perflens" in screen), hx.screen())
+    hx.save(f"{NAME}-actions")
+    hx.keys("Enter", "Escape")
+
+    hx.keys(":")
+    hx.type("lsp-workspace-command")
+    hx.keys("Enter")
+    checks.check("commands are offered", hx.wait(lambda screen: "perflens.showStatus" in screen), hx.screen())
+    hx.save(f"{NAME}-commands")
+    hx.keys("Escape", ":")
+    hx.type("lsp-workspace-command perflens.showStatus")
+    hx.keys("Enter")
+    checks.check("a command", hx.wait(lambda screen: "2.00s" in screen.splitlines()[-1]), hx.screen())
+    hx.save(f"{NAME}-status")
+
+    # Before, on and after lines with costs.
+    hx.keys("Escape", "9", "g", "g", "O")
+    hx.type('let _before = "é 🔥";')
+    hx.keys("Escape")
+    hx.wait(lambda screen: "_before" in screen)
+    becomes(hx, checks, "a line typed above moves the hints", before)
+    hx.keys("1", "6", "g", "g", "A")
+    hx.type(" // changed")
+    hx.keys("Escape")
+    becomes(hx, checks, "a changed line loses its hint", {**before, "15": "// changed"})
+    hx.save(f"{NAME}-edited")
+    hx.keys("u", "u")
+    becomes(hx, checks, "after undo they are back", before)
+
+    # Helix knows no refresh request; it asks again after an edit.
+    os.rename("after.pb.gz", "cpu.pb.gz")
+    hx.keys("g", "e", "o")
+    hx.type("// last")
+    hx.keys("Escape")
+    becomes(hx, checks, "the profile written again, and an edit, change the hints", after)
+
+
+fail_on_exception(Checks(NAME.replace("-", " ", 1)), run)

@@ -1,0 +1,210 @@
+-- Drives Neovim on the workspace of tests/editors/workspace, with src/main.rs open.
+--
+-- nvim --headless -u init.lua src/main.rs -c 'luafile test.lua'
+--
+-- PERFLENS_EXPECTED is expected.json. Prints a line per check, and `done` at the end.
+
+local expected = vim.json.decode(table.concat(vim.fn.readfile(os.getenv('PERFLENS_EXPECTED')), '\n'))
+local version = vim.version()
+local title = ('neovim %d.%d'):format(version.major, version.minor)
+local buffer = vim.api.nvim_get_current_buf()
+local is_0_10 = vim.fn.has('nvim-0.11') == 0
+local is_0_12 = vim.fn.has('nvim-0.12') == 1
+
+local function check(name, ok, detail)
+  io.stdout:write(('%s %s: %s%s\n'):format(ok and 'ok' or 'FAILED', title, name, ok and '' or ': ' .. vim.inspect(detail, { newline = ' ', indent = '' })))
+end
+
+-- Waits until `actual()` is `wanted`, and says what it was instead.
+local function becomes(name, wanted, actual)
+  local last
+  local ok = vim.wait(20000, function()
+    last = actual()
+    return vim.deep_equal(last, wanted)
+  end, 20)
+  check(name, ok, { wanted = wanted, got = last })
+  return ok
+end
+
+local function attached(name)
+  return vim.lsp.get_clients({ bufnr = buffer, name = name })[1]
+end
+
+local function text_of(label)
+  if type(label) == 'string' then return label end
+  return vim.iter(label):map(function(part) return part.value end):join('')
+end
+
+-- { ['13'] = label, … } with the line numbers that people see.
+local function hints()
+  local found = {}
+  for _, item in ipairs(vim.lsp.inlay_hint.get({ bufnr = buffer })) do
+    found[tostring(item.inlay_hint.position.line + 1)] = text_of(item.inlay_hint.label)
+  end
+  return found
+end
+
+-- What is drawn, which may be something else: { ['13'] = text, … }.
+local function drawn(pattern)
+  vim.cmd('redraw!')
+  local found = {}
+  for name, id in pairs(vim.api.nvim_get_namespaces()) do
+    if name:find(pattern) then
+      for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buffer, id, 0, -1, { details = true })) do
+        local details = mark[4]
+        local chunks = details.virt_text or (details.virt_lines or {})[1] or {}
+        local text = vim.iter(chunks):map(function(chunk) return chunk[1] end):join('')
+        if text ~= '' then found[tostring(mark[2] + 1)] = vim.trim(text) end
+      end
+    end
+  end
+  return found
+end
+
+local function lenses()
+  local found = {}
+  for _, item in ipairs(is_0_12 and vim.lsp.codelens.get({ bufnr = buffer }) or vim.lsp.codelens.get(buffer)) do
+    local lens = item.lens or item
+    found[tostring(lens.range.start.line + 1)] = lens.command and lens.command.title or 'unresolved'
+  end
+  return found
+end
+
+-- Moves labels as an edit would: lines from `from` on go down by `by`; `gone` loses its label.
+local function moved(labels, from, by, gone)
+  local result = {}
+  for line, label in pairs(labels) do
+    local number = tonumber(line)
+    if number ~= gone then result[tostring(number >= from and number + by or number)] = label end
+  end
+  return result
+end
+
+local function execute(command, arguments)
+  local client = attached('perflens')
+  local params = { command = command, arguments = arguments }
+  local reply
+  local function on_reply(error, result) reply = { error = error, result = result } end
+  if is_0_10 then
+    client.request('workspace/executeCommand', params, on_reply, buffer)
+  else
+    client:request('workspace/executeCommand', params, on_reply, buffer)
+  end
+  vim.wait(20000, function() return reply ~= nil end, 20)
+  return reply or { error = 'no answer in 20 s' }
+end
+
+-- Lines of the floating window, when there is one.
+local function popup()
+  for _, window in ipairs(vim.api.nvim_list_wins()) do
+    if vim.api.nvim_win_get_config(window).relative ~= '' then
+      return vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false), window
+    end
+  end
+end
+
+-- Whatever went wrong unseen: messages, and errors of the client's log, which has what the server
+-- writes to stderr too.
+local function complaints()
+  local found = {}
+  for line in vim.api.nvim_exec2('messages', { output = true }).output:gmatch('[^\n]+') do
+    if line:find('Error') or line:find('E%d+:') or line:find('quit with exit code') then found[#found + 1] = line end
+  end
+  local log = vim.lsp.log and vim.lsp.log.get_filename() or vim.lsp.get_log_path()
+  for _, line in ipairs(vim.fn.filereadable(log) == 1 and vim.fn.readfile(log) or {}) do
+    if line:find('^%[ERROR%]') then found[#found + 1] = line end
+  end
+  return found
+end
+
+local function run()
+  -- Lines out of sight aren't drawn.
+  vim.opt.lines = 60
+  vim.opt.columns = 120
+  check('the client attaches', vim.wait(20000, function() return attached('perflens') ~= nil end, 20), 'no client')
+  becomes('hints', expected.before, hints)
+  becomes('hints are drawn', expected.before, function() return drawn('inlayhint') end)
+  becomes('lenses', expected.lenses, lenses)
+  becomes('lenses are drawn', expected.lenses, function() return drawn('codelens') end)
+
+  vim.api.nvim_win_set_cursor(0, { 14, 10 })
+  vim.lsp.buf.hover()
+  vim.wait(20000, function() return popup() ~= nil end, 20)
+  local lines, window = popup()
+  local hover = table.concat(lines or {}, '\n')
+  check('hover', hover:find('50.0%%') and hover:find('1.00s') and hover:find('here'), hover)
+  if window then vim.api.nvim_win_close(window, true) end
+
+  local offered
+  vim.ui.select = function(items, options, choose)
+    offered = vim.iter(items):map(function(item) return (options.format_item or tostring)(item) end):totable()
+    choose(items[1], 1)
+  end
+  vim.lsp.buf.code_action()
+  vim.wait(20000, function() return offered ~= nil end, 20)
+  check('code actions', offered and #offered > 0, offered)
+
+  local reply = execute('perflens.showStatus', {})
+  check('a command', not reply.error, reply)
+  reply = execute('perflens.noSuchCommand', {})
+  check('a command that does not exist is refused', reply.error ~= nil, reply)
+
+  -- Before, on and after lines with costs.
+  vim.cmd('normal! 9GOlet _before = "é 🔥";')
+  becomes('a line typed above moves the hints', moved(expected.before, 9, 1), hints)
+  becomes('and where they are drawn', moved(expected.before, 9, 1), function() return drawn('inlayhint') end)
+  vim.cmd('normal! 15GA // changed')
+  becomes('a changed line loses its hint', moved(moved(expected.before, 9, 1), 99, 0, 15), hints)
+  vim.cmd('normal! Go// after everything')
+  vim.cmd('undo 0')
+  becomes('after undo they are back', expected.before, hints)
+
+  local start = vim.uv.hrtime()
+  assert(vim.uv.fs_rename('after.pb.gz', 'cpu.pb.gz'))
+  if becomes('the profile written again changes the hints', expected.after, hints) then
+    local ms = (vim.uv.hrtime() - start) / 1e6
+    check(('within 3 s (%d ms)'):format(ms), ms < 3000, ms)
+  end
+  becomes('and those drawn', expected.after, function() return drawn('inlayhint') end)
+  -- Up to 0.11 nobody tells Neovim about new lenses; the configuration asks again by itself.
+  if not is_0_12 then vim.api.nvim_exec_autocmds('CursorHold', { buffer = buffer }) end
+  becomes('and the lenses', expected['lenses after'], lenses)
+
+  -- A second client on the buffer, as rust-analyzer is beside us: neovim/neovim#36318.
+  local client = attached('perflens')
+  vim.lsp.start({ name = 'second', cmd = { 'perflens', 'lsp' }, root_dir = client.config.root_dir, init_options = client.config.init_options })
+  vim.wait(20000, function() return attached('second') and attached('second').initialized end, 20)
+  local twice = #vim.tbl_keys(expected.after) * 2
+  local both = vim.wait(20000, function() return #vim.lsp.inlay_hint.get({ bufnr = buffer }) == twice end, 20)
+  check('two clients draw both their hints', both, #vim.lsp.inlay_hint.get({ bufnr = buffer }))
+  for edit = 1, 50 do
+    local line = vim.api.nvim_buf_line_count(buffer)
+    if edit % 3 == 0 then
+      vim.api.nvim_buf_set_lines(buffer, 13, 14, false, {})
+    elseif edit % 3 == 1 then
+      vim.api.nvim_buf_set_lines(buffer, edit % line, edit % line, false, { '// 🔥 ' .. edit })
+    else
+      vim.api.nvim_buf_set_text(buffer, 4, 0, 4, 0, { 'é' })
+    end
+    vim.cmd('redraw!')
+    -- Some edits in one notification, some in one each.
+    if edit % 5 == 0 then vim.wait(160) end
+  end
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.fn.readfile('src/main.rs'))
+  both = vim.wait(20000, function() return #vim.lsp.inlay_hint.get({ bufnr = buffer }) == twice end, 20)
+  check('after 50 edits both still do', both, #vim.lsp.inlay_hint.get({ bufnr = buffer }))
+  becomes('after 50 edits they are right', expected.after, hints)
+
+  local pids = vim.iter(vim.lsp.get_clients()):map(function(each) return each.name end):totable()
+  for _, each in ipairs(vim.lsp.get_clients()) do
+    if is_0_10 then each.stop() else each:stop() end
+  end
+  local stopped = vim.wait(10000, function() return #vim.lsp.get_clients() == 0 end, 20)
+  check(('clients %s stop'):format(table.concat(pids, ' and ')), stopped, #vim.lsp.get_clients())
+
+  check('no error in messages or log', #complaints() == 0, complaints())
+end
+
+local ok, problem = xpcall(run, debug.traceback)
+if ok then io.stdout:write('done\n') else check('the script', false, problem) end
+vim.cmd('qa!')
