@@ -12,12 +12,14 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use profiler_core::attribute::Filter;
+use profiler_core::view::data::shown;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::config::HintMode;
+use crate::config::docs::cell;
 use crate::config::values::filters;
-use crate::nearest::nearest;
+use crate::nearest::{nearest, one_of};
 
 /// What all ids start with.
 const PREFIX: &str = "perflens.";
@@ -80,7 +82,7 @@ impl Takes {
             Self::Filters => "filters like `fn~parse`".to_owned(),
             Self::Flag => "`true` or `false`".to_owned(),
             Self::Number { min, max } => format!("a whole number from {min} to {max}"),
-            Self::Choice(choices) => format!("`{}`", choices.join("`, `")),
+            Self::Choice(choices) => one_of(choices),
         }
     }
 }
@@ -90,8 +92,9 @@ impl Argument {
         Self { required: true, ..self }
     }
 
-    const fn doc(self, doc: &'static str) -> Self {
-        Self { doc, ..self }
+    /// The same argument with another meaning.
+    const fn meaning(self, doc: &'static str, example: &'static str) -> Self {
+        Self { doc, example, ..self }
     }
 }
 
@@ -175,7 +178,7 @@ pub const COMMANDS: &[Command] = &[
         title: "Compare with another profile",
         doc: "Shows what has changed since a base.",
         arguments: &[
-            PATH.required().doc("The base: a profile, absolute or relative to the workspace folder."),
+            PATH.required().meaning("The base: a profile, absolute or relative to the workspace folder.", "old.pb.gz"),
             Argument {
                 name: "normalize",
                 takes: Takes::Flag,
@@ -251,7 +254,9 @@ pub const COMMANDS: &[Command] = &[
         name: "explain",
         title: "Explain what is shown",
         doc: "Tells where the value of the profile went: what is placed in the workspace, what is not, and why.",
-        arguments: &[FILE.doc("Only why this source file shows what it shows: its `file:` URI or a path.")],
+        arguments: &[
+            FILE.meaning("Only why this source file shows what it shows: its `file:` URI or a path.", FILE.example)
+        ],
     },
     Command {
         name: "chooseMatch",
@@ -259,8 +264,8 @@ pub const COMMANDS: &[Command] = &[
         doc: "Settles which workspace file a path of the profile means when several are possible. Without \
               arguments, or without a file, it offers what there is.",
         arguments: &[
-            PATH.doc("The path as the profile has it."),
-            FILE.doc("The workspace file: its `file:` URI or a path."),
+            PATH.meaning("The path as the profile has it.", "/build/src/main.rs"),
+            FILE.meaning("The workspace file: its `file:` URI or a path.", FILE.example),
         ],
     },
     Command {
@@ -478,7 +483,7 @@ impl Command {
             let known = self.arguments.iter().find(|argument| argument.name == key);
             known.ok_or_else(|| CommandError::UnknownArgument {
                 command: self.id(),
-                argument: key.to_owned(),
+                argument: shown(key).into_owned(),
                 suggestion: nearest(key, self.arguments.iter().map(|argument| argument.name)).map(str::to_owned),
             })
         };
@@ -534,6 +539,26 @@ impl Command {
     }
 }
 
+/// `docs/commands.md`.
+pub fn markdown() -> String {
+    let mut page = include_str!("commands.md").to_owned();
+    for command in COMMANDS {
+        // Writing to a string can't fail.
+        let _ = write!(page, "\n## {}\n\n{}\n\n", command.id(), command.doc);
+        if !command.arguments.is_empty() {
+            page.push_str("| argument | takes | needed | meaning |\n|---|---|---|---|\n");
+            for argument in command.arguments {
+                let needed = if argument.required { "yes" } else { "no" };
+                let takes = cell(&argument.takes.words());
+                let _ = writeln!(page, "| `{}` | {takes} | {needed} | {} |", argument.name, cell(argument.doc));
+            }
+            page.push('\n');
+        }
+        let _ = writeln!(page, "Example: `{}`", command.example());
+    }
+    page
+}
+
 /// What was given for an argument.
 #[derive(Clone, Copy)]
 enum Given<'v> {
@@ -575,7 +600,7 @@ impl Takes {
                 (Self::Choice(choices), Some(text)) => nearest(text, choices.iter().copied()),
                 _ => None,
             };
-            format!("takes {}, not {value}{}", self.words(), did_you_mean(suggestion))
+            format!("takes {}, not {}{}", self.words(), shown(&value.to_string()), did_you_mean(suggestion))
         })
     }
 }
@@ -589,9 +614,199 @@ fn number(value: &Value) -> Option<f64> {
 /// The texts of filters, each of which can be read.
 fn filter_list(values: &[Value]) -> Result<Value, String> {
     let text = |value: &Value| {
-        let text = value.as_str().ok_or_else(|| format!("takes {}, not {value}", Takes::Filters.words()))?;
+        let text = value
+            .as_str()
+            .ok_or_else(|| format!("takes {}, not {}", Takes::Filters.words(), shown(&value.to_string())))?;
         let filter: Filter = text.parse().map_err(|error| format!("can't be read: {error}"))?;
         Ok(Value::from(filter.to_string()))
     };
     values.iter().map(text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use serde_json::json;
+
+    use super::*;
+
+    fn call(name: &str, arguments: &[Value]) -> Result<CommandCall, CommandError> {
+        parse(&format!("perflens.{name}"), arguments)
+    }
+
+    fn words(words: &str) -> Vec<Value> {
+        words.split_whitespace().map(Value::from).collect()
+    }
+
+    #[test]
+    fn an_object_and_words_are_one_call() {
+        let file = || Some("src/a.rs".to_owned());
+        for (name, text, object, want) in [
+            (
+                "openProfile",
+                "cpu.pb.gz cpu",
+                json!({"path": "cpu.pb.gz", "type": "cpu"}),
+                CommandCall::OpenProfile { path: "cpu.pb.gz".into(), value_type: Some("cpu".to_owned()) },
+            ),
+            (
+                "openProfile",
+                "cpu.pb.gz",
+                json!({"path": "cpu.pb.gz"}),
+                CommandCall::OpenProfile { path: "cpu.pb.gz".into(), value_type: None },
+            ),
+            ("selectValueType", "", json!({}), CommandCall::SelectValueType { value_type: None }),
+            (
+                "setFilter",
+                "fn~a label.x=b",
+                json!({"filters": ["fn~a", "label.x=b"]}),
+                CommandCall::SetFilter { filters: vec!["fn~a".parse().unwrap(), "label.x=b".parse().unwrap()] },
+            ),
+            (
+                "compareWith",
+                "old.pb true",
+                json!({"path": "old.pb", "normalize": true}),
+                CommandCall::CompareWith { path: "old.pb".into(), normalize: true },
+            ),
+            (
+                "nextHotspot",
+                "src/a.rs 12",
+                json!({"line": 12, "file": "src/a.rs"}),
+                CommandCall::NextHotspot { file: file(), line: Some(12) },
+            ),
+            (
+                "showHotspots",
+                "function 5",
+                json!({"by": "function", "top": 5}),
+                CommandCall::ShowHotspots { by: Some(Subject::Function), top: Some(5) },
+            ),
+            ("toggleHints", "hot", json!({"mode": "hot"}), CommandCall::ToggleHints { mode: Some(HintMode::Hot) }),
+            ("refresh", "", json!({}), CommandCall::Refresh {}),
+        ] {
+            assert_eq!(call(name, &words(text)).as_ref(), Ok(&want), "{name} {text}");
+            assert_eq!(call(name, &[object]).as_ref(), Ok(&want), "{name}");
+        }
+    }
+
+    #[test]
+    fn filters_come_as_words_or_lists_and_an_empty_text_is_none() {
+        let filters = |texts: &[&str]| CommandCall::SetFilter {
+            filters: texts.iter().map(|text| text.parse().unwrap()).collect(),
+        };
+        assert_eq!(call("setFilter", &[json!("")]), Ok(filters(&[])));
+        assert_eq!(call("setFilter", &[json!([])]), Ok(filters(&[])));
+        assert_eq!(call("setFilter", &[json!({"filters": []})]), Ok(filters(&[])));
+        assert_eq!(call("setFilter", &[json!(["fn=a", "fn=b"])]), Ok(filters(&["fn=a", "fn=b"])));
+        assert_eq!(call("setFilter", &[json!({"filters": "fn = a b"})]), Ok(filters(&["fn=a b"])));
+    }
+
+    #[test]
+    fn null_is_as_good_as_leaving_out() {
+        let want = Ok(CommandCall::NextHotspot { file: None, line: Some(3) });
+        assert_eq!(call("nextHotspot", &[Value::Null, json!(3.0)]), want);
+        assert_eq!(call("nextHotspot", &[json!({"file": null, "line": "3"})]), want);
+    }
+
+    /// The table and the enum name the same commands and arguments.
+    #[test]
+    fn every_row_can_be_called_as_its_example_says_and_with_the_least() {
+        for command in COMMANDS {
+            let full: Vec<Value> = command.arguments.iter().map(|argument| argument.example.into()).collect();
+            call(command.name, &full).unwrap();
+            let least: Map<String, Value> = command
+                .arguments
+                .iter()
+                .filter(|argument| argument.required)
+                .map(|argument| (argument.name.to_owned(), argument.example.into()))
+                .collect();
+            call(command.name, &[least.clone().into()]).unwrap();
+            for argument in command.arguments.iter().filter(|argument| argument.required) {
+                let mut arguments = least.clone();
+                arguments.remove(argument.name);
+                let error = call(command.name, &[arguments.into()]).unwrap_err();
+                assert!(
+                    matches!(error, CommandError::Missing { argument: name, .. } if name == argument.name),
+                    "{error}"
+                );
+            }
+        }
+    }
+
+    /// An optional argument that the enum did not know would be lost without a word.
+    #[test]
+    fn every_argument_reaches_the_call() {
+        for command in COMMANDS {
+            let full: Vec<Value> = command.arguments.iter().map(|argument| argument.example.into()).collect();
+            for (i, argument) in command.arguments.iter().enumerate().filter(|(_, argument)| !argument.required) {
+                let mut without = full.clone();
+                without[i] = Value::Null;
+                assert_ne!(
+                    call(command.name, &full),
+                    call(command.name, &without),
+                    "{} {}",
+                    command.name,
+                    argument.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_calls_are_told_how_to_call() {
+        let mut text = String::new();
+        for (id, arguments) in [
+            ("perflens.openProfil", json!([])),
+            ("openProfile", json!([])),
+            ("rust-analyzer.run", json!([])),
+            ("perflens.openProfile", json!([])),
+            ("perflens.openProfile", json!([""])),
+            ("perflens.openProfile", json!([{"pth": "x"}])),
+            ("perflens.openProfile", json!(["a", "cpu", "b"])),
+            ("perflens.openProfile", json!([{"path": "x"}, "cpu"])),
+            ("perflens.openProfile", json!([5])),
+            ("perflens.setFilter", json!([])),
+            ("perflens.setFilter", json!(["nonsense"])),
+            ("perflens.setFilter", json!([{"filters": {"fn": "x"}}])),
+            ("perflens.refresh", json!(["now"])),
+            ("perflens.compareWith", json!(["a", "maybe"])),
+            ("perflens.showActions", json!(["a.rs", 0])),
+            ("perflens.showActions", json!(["a.rs", "x"])),
+            ("perflens.showActions", json!(["a.rs", 1.5])),
+            ("perflens.showActions", json!(["a.rs", 4_294_967_296_u64])),
+            ("perflens.showHotspots", json!(["lines"])),
+            ("perflens.toggleHints", json!(["\u{202e}"])),
+        ] {
+            let error = parse(id, arguments.as_array().unwrap()).unwrap_err();
+            text += &format!("{error}\n");
+        }
+        expect![[r#"
+            there is no command `perflens.openProfil`; did you mean `perflens.openProfile`?
+            there is no command `openProfile`; did you mean `perflens.openProfile`?
+            there is no command `rust-analyzer.run`
+            perflens.openProfile needs `path`: The profile, absolute or relative to the workspace folder. For example: perflens.openProfile cpu.pb.gz cpu
+            perflens.openProfile: `path` takes a text, not ""
+            perflens.openProfile has no argument `pth`; did you mean `path`?
+            perflens.openProfile takes one object, or path, type in this order; call it as perflens.openProfile cpu.pb.gz cpu
+            perflens.openProfile takes one object, or path, type in this order; call it as perflens.openProfile cpu.pb.gz cpu
+            perflens.openProfile: `path` takes a text, not 5
+            perflens.setFilter needs `filters`: Filters, as `FIELD OP VALUE`. For example: perflens.setFilter fn~parse
+            perflens.setFilter: `filters` can't be read: filter `nonsense` has no operator; write FIELD=VALUE, or one of != ~ !~ ^ !^ for =
+            perflens.setFilter: `filters` takes filters like `fn~parse`, not {"fn":"x"}
+            perflens.refresh takes no arguments; call it as perflens.refresh
+            perflens.compareWith: `normalize` takes `true` or `false`, not "maybe"
+            perflens.showActions: `line` takes a whole number from 1 to 2147483647, not 0
+            perflens.showActions: `line` takes a whole number from 1 to 2147483647, not "x"
+            perflens.showActions: `line` takes a whole number from 1 to 2147483647, not 1.5
+            perflens.showActions: `line` takes a whole number from 1 to 2147483647, not 4294967296
+            perflens.showHotspots: `by` takes `line` or `function`, not "lines"; did you mean `line`?
+            perflens.toggleHints: `mode` takes `all`, `hot` or `off`, not "\u{202e}"
+        "#]].assert_eq(&text);
+    }
+
+    #[test]
+    fn ids_are_unique() {
+        let mut ids = ids();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), COMMANDS.len());
+    }
 }

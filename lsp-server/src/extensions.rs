@@ -5,7 +5,11 @@
 //! are types of the protocol side, described in `docs/lsp-extensions.md`; a test holds that page
 //! against this table.
 
+use std::fmt::Write as _;
+
 use serde::Serialize;
+
+use crate::config::docs::cell;
 
 /// The version in `capabilities.experimental.perflens`: counts up when a request changes so
 /// that an older client would misread it.
@@ -28,3 +32,13 @@ pub const EXTENSIONS: &[Extension] = &[
     Extension { method: "perflens/status", doc: "What is open, how old it is, how much of it is in the workspace." },
     Extension { method: "perflens/query", doc: "The profile, value type, filters and base that the costs are of." },
 ];
+
+/// The table of `docs/lsp-extensions.md`.
+pub fn markdown() -> String {
+    let mut table = "| request | returns |\n|---|---|\n".to_owned();
+    for Extension { method, doc } in EXTENSIONS {
+        // Writing to a string can't fail.
+        let _ = writeln!(table, "| `{method}` | {} |", cell(doc));
+    }
+    table
+}

@@ -1,4 +1,6 @@
-//! What somebody may have meant who wrote a name that does not exist.
+//! For those who wrote a name that does not exist: which there are, and which was meant.
+
+use std::fmt::Display;
 
 /// The candidate that the name is most likely a slip of; `None` when none is near.
 ///
@@ -14,6 +16,16 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
         .filter(|&(distance, _)| distance <= allowed)
         .min()
         .map(|(_, candidate)| candidate)
+}
+
+/// The names as part of a sentence: "`a`, `b` or `c`".
+pub(crate) fn one_of(names: &[impl Display]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
 }
 
 #[cfg(test)]

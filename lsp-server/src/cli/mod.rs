@@ -12,6 +12,8 @@ mod lsp;
 mod output;
 mod report;
 mod roots;
+mod schema;
+mod trust;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -45,6 +47,10 @@ enum Command {
     Lsp(lsp::Arguments),
     /// Tell what works on this machine, and what to do about the rest
     Doctor,
+    /// Trust the perflens.toml of a workspace, after listing what that allows
+    Trust(trust::Arguments),
+    /// Print what can be set and what the server can be asked, for programs
+    Schema(schema::Arguments),
     /// Print a script that completes commands in a shell
     Completions(completions::Arguments),
 }
@@ -153,6 +159,8 @@ pub fn main() -> ExitCode {
         Command::Lsp(arguments) => lsp::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Doctor => doctor::run(),
+        Command::Trust(arguments) => trust::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     };
     match result {

@@ -9,6 +9,7 @@
 
 use std::fmt;
 
+use profiler_core::view::data::{escaped, shown_within};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -59,7 +60,8 @@ pub struct ConfigIssue {
 
 impl fmt::Display for ConfigIssue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.layer, self.message)?;
+        // Names and values are foreign text.
+        write!(f, "{}: {}", self.layer, escaped(&self.message))?;
         match &self.suggestion {
             Some(suggestion) => write!(f, "; did you mean `{suggestion}`?"),
             None => Ok(()),
@@ -76,10 +78,10 @@ pub struct Withheld {
     pub value: Value,
 }
 
-/// As it could stand in the file; control characters are escaped by JSON's rules only.
+/// As it could stand in the file, in full: nothing may hide from whoever is asked to trust it.
 impl fmt::Display for Withheld {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} = {}", self.pointer, self.value)
+        write!(f, "{} = {}", self.pointer, escaped(&self.value.to_string()))
     }
 }
 
@@ -105,7 +107,8 @@ pub struct Layers {
     pub initialization_options: Value,
     /// The editor's settings as they were sent: the section `perflens`, or an object that has it.
     pub editor: Value,
-    session: Value,
+    /// What commands have set since the server started, in the same form.
+    pub session: Value,
 }
 
 impl Layers {
@@ -252,9 +255,8 @@ impl Merge<'_> {
             return self.issue(layer, &pointer, message, None);
         }
         let sibling = nearest(key, known.keys().map(String::as_str)).map(|key| format!("{prefix}{key}"));
-        let suggestion = sibling.or_else(|| {
-            schema::pointers().into_iter().find(|pointer| pointer.rsplit('.').next() == Some(key) || pointer == key)
-        });
+        let suggestion = sibling
+            .or_else(|| schema::pointers().find(|pointer| pointer.rsplit('.').next() == Some(key) || pointer == key));
         self.issue(layer, &pointer, format!("there is no setting `{pointer}`"), suggestion);
     }
 
@@ -311,10 +313,6 @@ fn short(value: &Value) -> String {
     match value {
         Value::Object(_) => "a group".to_owned(),
         Value::Array(_) => "a list".to_owned(),
-        value => {
-            let text = value.to_string();
-            let cut: String = text.chars().take(MAX_CHARS).collect();
-            if cut.len() < text.len() { format!("`{cut}…`") } else { format!("`{text}`") }
-        }
+        value => format!("`{}`", shown_within(&value.to_string(), MAX_CHARS)),
     }
 }

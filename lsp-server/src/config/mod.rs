@@ -13,6 +13,7 @@
 //! [`layers`] lays them over each other, [`trust`] decides what a file that came with a
 //! repository may set. Nothing here knows the editor protocol: values come in as plain JSON.
 
+pub mod docs;
 pub mod layers;
 pub mod places;
 pub mod schema;

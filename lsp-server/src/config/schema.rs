@@ -2,12 +2,15 @@
 //!
 //! Everything here is derived from [`Config`], its doc comments and its defaults.
 
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
 use super::Config;
+use super::trust::{self, Allowance};
+use crate::nearest::one_of;
 
 /// What a setting takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,11 +47,68 @@ pub(super) fn default_of(pointer: &str) -> Value {
     defaults().get(section).and_then(|section| section.get(name)).cloned().unwrap_or_default()
 }
 
-/// The names of all settings, `hints.minShare`, in alphabetical order.
-pub(super) fn pointers() -> Vec<String> {
+/// A group of settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// Its key.
+    pub name: String,
+    /// What its settings are about.
+    pub doc: String,
+    /// In alphabetical order.
+    pub settings: Vec<Setting>,
+}
+
+/// A setting as people are told of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// Its name, `hints.minShare`.
+    pub pointer: String,
+    /// What it means.
+    pub doc: String,
+    /// What it takes.
+    pub takes: Takes,
+    /// What it is when it is not set.
+    pub default: Value,
+    /// How far `perflens.toml` of an untrusted workspace may set it.
+    pub allowance: Allowance,
+}
+
+/// All settings, in alphabetical order.
+pub fn groups() -> Vec<Group> {
+    let setting = |group: &str, name: &str, schema: &Value| {
+        let pointer = format!("{group}.{name}");
+        Setting {
+            doc: doc_of(schema),
+            takes: takes_of(schema),
+            default: default_of(&pointer),
+            allowance: trust::allowance(&pointer),
+            pointer,
+        }
+    };
     sorted(json())
-        .flat_map(|(section, schema)| sorted(schema).map(move |(name, _)| format!("{section}.{name}")))
+        .map(|(group, schema)| Group {
+            name: group.clone(),
+            doc: doc_of(schema),
+            settings: sorted(schema).map(|(name, schema)| setting(group, name, schema)).collect(),
+        })
         .collect()
+}
+
+/// The doc comment, and after it those of an enum's values.
+fn doc_of(schema: &Value) -> String {
+    let text = |schema: &Value| schema["description"].as_str().unwrap_or_default().to_owned();
+    let mut doc = text(schema);
+    for choice in schema["oneOf"].as_array().into_iter().flatten() {
+        // Writing to a string can't fail.
+        let _ = write!(doc, " `{}`: {}", choice["const"].as_str().unwrap_or_default(), text(choice));
+    }
+    doc
+}
+
+/// The names of all settings, `hints.minShare`, in alphabetical order.
+pub(super) fn pointers() -> impl Iterator<Item = String> {
+    let names = |(group, schema)| sorted(schema).map(move |(name, _)| format!("{group}.{name}"));
+    sorted(json()).flat_map(names)
 }
 
 /// What the setting of this name takes.
@@ -57,7 +117,7 @@ pub(super) fn takes(pointer: &str) -> Takes {
 }
 
 /// The properties of an object's schema, in an order that does not depend on how maps are built.
-fn sorted(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
+fn sorted(schema: &Value) -> impl Iterator<Item = (&String, &Value)> + use<'_> {
     let mut properties: Vec<_> = schema["properties"].as_object().into_iter().flatten().collect();
     properties.sort_by_key(|(name, _)| *name);
     properties.into_iter()
@@ -67,8 +127,8 @@ fn takes_of(schema: &Value) -> Takes {
     let choices: Vec<String> = choices(schema).map(str::to_owned).collect();
     let kind = |name: &str| schema["type"] == name || schema["type"][0] == name;
     let range = || format!("from {} to {}", schema["minimum"], schema["maximum"]);
-    let words = if let Some((last, others)) = choices.split_last() {
-        format!("`{}` or `{last}`", others.join("`, `"))
+    let words = if !choices.is_empty() {
+        one_of(&choices)
     } else if kind("boolean") {
         "`true` or `false`".to_owned()
     } else if kind("integer") {

@@ -224,7 +224,7 @@ impl TrustStore {
         let path = self.path.as_ref().ok_or(TrustError::NoFolder)?;
         let replace = || -> io::Result<()> {
             let folder = path.parent().unwrap_or(Path::new("."));
-            fs::create_dir_all(folder)?;
+            create_private(folder)?;
             let mut file = tempfile::NamedTempFile::new_in(folder)?;
             serde_json::to_writer_pretty(&mut file, &serde_json::json!({ "workspaces": workspaces }))?;
             file.write_all(b"\n")?;
@@ -234,6 +234,19 @@ impl TrustStore {
         };
         replace().map_err(|error| TrustError::Store { path: path.clone(), error })
     }
+}
+
+/// Creates a folder that only the user can look into, and those above it.
+#[cfg(unix)]
+fn create_private(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Elsewhere folders inherit from that of the user's profile, which is private.
+#[cfg(not(unix))]
+fn create_private(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)
 }
 
 #[cfg(unix)]
