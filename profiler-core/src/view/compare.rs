@@ -12,7 +12,7 @@ use super::hotspots::{self, By, Options, Row};
 use super::summary::{self, Numbers};
 use super::table::{Column, Table};
 use crate::attribute::analysis::{Analysis, ComparedTo};
-use crate::attribute::compare::{Pair, SideCost};
+use crate::attribute::compare::{Comparison, Pair, SideCost};
 use crate::measure::{PointChange, Share, difference_is_noise};
 
 /// Fewer samples on both sides are too few to trust.
@@ -35,6 +35,7 @@ enum Mode {
 pub(super) struct Sides<'a> {
     pub(super) new: &'a Analysis,
     pub(super) base: &'a Analysis,
+    comparison: &'a Comparison,
     mode: Mode,
     pub(super) new_numbers: Numbers,
     pub(super) base_numbers: Numbers,
@@ -49,11 +50,11 @@ pub(super) struct Change<'a> {
 }
 
 /// A row that is listed.
-struct Listed<'a> {
-    change: Change<'a>,
-    row: Row<'a>,
+pub(super) struct Listed<'a> {
+    pub(super) change: Change<'a>,
+    pub(super) row: Row<'a>,
     /// The side the row's words come from.
-    words: &'a Analysis,
+    pub(super) words: &'a Analysis,
 }
 
 /// Makes the table. `options.origin` names the new profile.
@@ -64,15 +65,7 @@ pub fn comparison<'a>(
     options: &Options<'_>,
 ) -> Document {
     let sides = Sides::of(analysis, compared);
-    let pairs = match options.by {
-        By::Line => &compared.comparison.lines,
-        By::Function => &compared.comparison.functions,
-        By::File => &compared.comparison.files,
-    };
-    let all = sides.listed(pairs, options.by);
-    let count = all.len();
-    let mut rows: Vec<Listed<'_>> = all.into_iter().filter(|row| row.change.is_shown()).collect();
-    rows.sort_by(|a, b| b.change.cmp_size(&a.change));
+    let (rows, count) = sides.changed(options.by);
 
     let mut document = Document::default();
     document.paragraph(sides.title(options.origin, base_origin));
@@ -111,7 +104,14 @@ impl<'a> Sides<'a> {
         } else {
             Mode::Value
         };
-        Self { new, base, mode, new_numbers: Numbers::of(new), base_numbers: Numbers::of(base) }
+        Self {
+            new,
+            base,
+            comparison: &compared.comparison,
+            mode,
+            new_numbers: Numbers::of(new),
+            base_numbers: Numbers::of(base),
+        }
     }
 
     /// Names both sides, their amounts, and how they were made comparable.
@@ -156,17 +156,29 @@ impl<'a> Sides<'a> {
         Sentence::default().strong(format!("{} by change of cost with calls", by.title())).text(format!(", {of}"))
     }
 
-    fn listed(&self, pairs: &'a [Pair], by: By) -> Vec<Listed<'a>> {
+    /// The rows that changed enough, the largest change first; and how many are listed at all.
+    pub(super) fn changed(&self, by: By) -> (Vec<Listed<'a>>, usize) {
         let rows = |analysis: &'a Analysis| hotspots::rows(analysis, by).collect::<Vec<_>>();
         let (new_rows, base_rows) = (rows(self.new), rows(self.base));
-        let listed = pairs.iter().filter_map(|pair| {
-            let (words, row) = match (pair.new.row, pair.base.row) {
-                (Some(row), _) => (self.new, new_rows[row]),
-                (None, row) => (self.base, base_rows[row?]),
-            };
-            hotspots::is_listed(words, row.file).then(|| Listed { change: self.change(pair), row, words })
-        });
-        listed.collect()
+        let pairs = match by {
+            By::Line => &self.comparison.lines,
+            By::Function => &self.comparison.functions,
+            By::File => &self.comparison.files,
+        };
+        let mut listed: Vec<Listed<'a>> = pairs
+            .iter()
+            .filter_map(|pair| {
+                let (words, row) = match (pair.new.row, pair.base.row) {
+                    (Some(row), _) => (self.new, new_rows[row]),
+                    (None, row) => (self.base, base_rows[row?]),
+                };
+                hotspots::is_listed(words, row.file).then(|| Listed { change: self.change(pair), row, words })
+            })
+            .collect();
+        let count = listed.len();
+        listed.retain(|row| row.change.is_shown());
+        listed.sort_by(|a, b| b.change.cmp_size(&a.change));
+        (listed, count)
     }
 
     pub(super) fn change<'c>(&self, pair: &'c Pair) -> Change<'c> {

@@ -6,8 +6,12 @@
 //! ```text
 //!                 ┌▶ report, annotate ──────────▶ JSON
 //! Analysis ──view─┤                          ┌──▶ text ──────▶ terminal, pipe
-//!                 └▶ hotspots, … ─▶ Document ┴──▶ markdown ──▶ chat, pull request
+//!                 ├▶ hotspots, … ─▶ Document ┴──▶ markdown ──▶ chat, pull request
+//!                 └▶ FileIndex ─▶ hint, lens, hover, heat ───▶ editor
 //! ```
+//!
+//! What editors show is plain data in the words of the profile: its lines, 1-based, and
+//! texts. Documents, their columns and edits, and the protocol are the server's.
 
 pub mod annotate;
 pub mod by_file;
@@ -15,7 +19,9 @@ pub mod compare;
 pub mod data;
 pub mod document;
 pub mod explain;
+pub mod heat;
 pub mod hint;
+pub mod hot_list;
 pub mod hotspots;
 pub mod hover;
 pub mod label;

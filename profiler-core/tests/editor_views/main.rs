@@ -6,5 +6,6 @@
 mod hints;
 mod hovers;
 mod lenses;
+mod lists;
 mod profiles;
 mod widths;

@@ -104,7 +104,7 @@ pub fn hover(file: FileCosts<'_>, subject: Subject, context: &Context<'_>) -> Op
     let analysis = file.analysis;
     let title = match subject {
         Subject::Line(line) => Title::of_line(analysis, file.line(line)?),
-        Subject::Function(row) => Title::of_function(analysis, &analysis.costs.functions[row]),
+        Subject::Function(row) => Title::of_function(analysis, analysis.costs.functions.get(row)?),
     };
     let numbers = Numbers::of(analysis);
     let mut rows = vec![heading(analysis, &title)];
