@@ -20,6 +20,7 @@ pub mod compare;
 mod files;
 mod filter;
 mod frames;
+pub mod narrow;
 mod pass;
 mod place;
 mod prune;

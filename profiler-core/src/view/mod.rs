@@ -29,6 +29,7 @@ pub mod lens;
 pub mod markdown;
 pub mod report;
 pub mod source;
+pub mod status;
 pub mod summary;
 pub mod table;
 pub mod text;

@@ -8,4 +8,5 @@ mod hovers;
 mod lenses;
 mod lists;
 mod profiles;
+mod status;
 mod widths;
