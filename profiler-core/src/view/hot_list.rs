@@ -2,7 +2,7 @@
 //!
 //! With a workspace its hand-written lines or functions, by what is spent there; packages are
 //! a list of their own, for what no line of the workspace causes. The same rows as in the
-//! table of [`hotspots`](super::hotspots), as plain data.
+//! table of [`hotspots`], as plain data.
 //!
 //! What is not here: opening a file, and where in an edited document a line is.
 
