@@ -9,6 +9,7 @@ pub mod config;
 pub mod extensions;
 pub mod handlers;
 pub mod loader;
+pub mod log;
 pub mod lsp;
 mod nearest;
 pub mod server;

@@ -161,6 +161,8 @@ impl LanguageServer for Server {
     }
 
     async fn did_open(&self, parameters: DidOpenTextDocumentParams) {
+        // Some editors forget to say that they are ready.
+        self.session.start();
         let document = parameters.text_document;
         self.session.state().open_document(document.uri, document.version, document.text);
         diagnostics::publish(&self.session);

@@ -40,6 +40,7 @@ pub struct Session {
     watch: OnceLock<Watch>,
     refresh: Refresh,
     next_token: AtomicU64,
+    is_started: AtomicBool,
 }
 
 /// At most one question to look again is open per kind; what comes meanwhile is one more.
@@ -68,6 +69,7 @@ impl Session {
             watch: OnceLock::new(),
             refresh: Refresh::default(),
             next_token: AtomicU64::new(0),
+            is_started: AtomicBool::new(false),
         })
     }
 
@@ -89,8 +91,11 @@ impl Session {
         }
     }
 
-    /// After the editor is ready: settings, then the profiles that they name.
+    /// When the editor is ready: settings, then the profiles that they name. Once.
     pub fn start(self: &Arc<Self>) {
+        if self.is_started.swap(true, Ordering::SeqCst) {
+            return;
+        }
         let session = Arc::clone(self);
         let weak: Weak<Self> = Arc::downgrade(self);
         let runtime = tokio::runtime::Handle::current();

@@ -4,6 +4,7 @@ use clap::Args;
 use tracing_subscriber::filter::LevelFilter;
 
 use super::Failure;
+use crate::log::Lossy;
 use crate::{server, transport};
 
 #[derive(Args, Debug)]
@@ -18,7 +19,8 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).with_max_level(arguments.log).init();
+    let log = Lossy::stderr();
+    tracing_subscriber::fmt().with_writer(move || log.clone()).with_ansi(false).with_max_level(arguments.log).init();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(8)

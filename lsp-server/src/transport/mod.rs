@@ -18,6 +18,7 @@
 //!   output any more, and when the editor's process is gone.
 
 mod framing;
+mod notifications;
 mod parent;
 
 use std::io::{Read, Write};
@@ -104,7 +105,7 @@ pub async fn serve<S: LanguageServer>(
                         on_initialize(&parameters);
                     }
                     "shutdown" => is_shut_down = true,
-                    _ => {}
+                    _ => notifications::check(&method, call.params()),
                 }
                 dispatch(&mut service, call, &out).await;
             }
@@ -167,7 +168,13 @@ async fn dispatch<S: LanguageServer>(service: &mut LspService<S>, call: Request,
         let out = out.clone();
         move |result: std::thread::Result<Result<Option<Response>, _>>| match result {
             Ok(Ok(Some(response))) => send(&out, &response),
-            Ok(Ok(None) | Err(tower_lsp::ExitedError { .. })) => {}
+            Ok(Ok(None)) => {
+                // The library ignores what starts with `$/`, but a request wants an answer.
+                if let Some(id) = id {
+                    send(&out, &Response::from_error(id, Error::method_not_found()));
+                }
+            }
+            Ok(Err(tower_lsp::ExitedError { .. })) => {}
             Err(_) => answer_panic(&out, id, &method),
         }
     };
