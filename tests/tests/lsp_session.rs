@@ -435,6 +435,7 @@ fn the_status_says_what_is_open_and_how_much_of_it_is_here() {
 const REFRESHES: [&str; 3] =
     ["workspace/inlayHint/refresh", "workspace/codeLens/refresh", "workspace/diagnostic/refresh"];
 
+/// rust-lang/rust-analyzer#13369
 #[test]
 fn a_load_is_followed_by_one_refresh_of_each_kind_that_the_editor_knows() {
     for (name, editor) in EDITORS {
@@ -764,6 +765,7 @@ fn trusting_a_workspace_lists_what_that_allows_and_holds_until_the_file_changes(
 
 // Folders.
 
+/// astral-sh/ruff#15392
 #[test]
 fn folders_come_and_go() {
     let (scene, other) = (
@@ -822,6 +824,7 @@ fn folders_within_folders_count_files_once() {
     assert_eq!(hints.len(), DEMO_HINTS.len(), "{hints:?}");
 }
 
+/// artempyanykh/marksman#66, clojure-lsp/clojure-lsp#1815
 #[test]
 fn without_folders_the_root_counts_and_without_root_nothing() {
     let scene = Scene::demo();
@@ -861,6 +864,7 @@ fn fill(folder: &Path, files: usize) {
     }
 }
 
+/// helix-editor/helix#4436
 #[test]
 fn initialize_does_not_wait_for_a_large_workspace() {
     // All of them with `PERFLENS_TEST_FILES=200000`.
