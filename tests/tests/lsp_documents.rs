@@ -139,7 +139,8 @@ fn a_hint_is_never_past_the_end_of_a_line_that_became_shorter() {
     let uri = document.uri.clone();
     client.hints_soon(&uri);
     for line in [1, 7, 8] {
-        client.edit(&mut document, (line, 4), (line, document.end_of_line(line)), "");
+        let end = document.end_of_line(line);
+        client.edit(&mut document, (line, 4), (line, end), "");
         for (line, character) in positions(&client.raw_hints(&uri)) {
             assert!(character <= document.end_of_line(line), "{line}:{character}");
         }

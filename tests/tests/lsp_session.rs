@@ -11,8 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use perflens_tests::lsp::{
-    Answer, Client, DEMO, DEMO_HINTS, EDITORS, Scene, Start, editor, frame_text, hint_label, hint_params,
-    position_params, range, uri,
+    Answer, Client, DEMO, DEMO_HINTS, EDITORS, Scene, Start, editor, frame_text, hint_label, hint_params, range, uri,
 };
 use perflens_tests::mini::Mini;
 use serde_json::{Value, json};
