@@ -221,6 +221,7 @@ fn units_follow_the_value_type() {
     assert_eq!(labels("alloc_objects/count"), ["▄ 4.2% 1.94k here", "█ 95.7% 44.0k", "0.1% 60 here"]);
 }
 
+/// rust-lang/rust-analyzer#13372
 #[test]
 fn a_range_gets_its_own_hints_only() {
     let (_scene, mut client, uri) = demo();
@@ -597,6 +598,7 @@ fn without_a_profile_every_request_says_nothing() {
     assert_eq!(client.count("window/showMessage"), 0, "and nobody asked");
 }
 
+/// microsoft/vscode#205708
 #[test]
 fn labels_are_short_whatever_the_numbers() {
     let (share, value) = ("1_234_567_890_123", "999_499_999");

@@ -78,6 +78,7 @@ fn positions(hints: &[Value]) -> Vec<(u32, u32)> {
 
 // Lines and columns.
 
+/// hudson-trading/slang-server#509
 #[test]
 fn hints_are_behind_the_last_character_in_every_encoding() {
     for encoding in Encoding::ALL {
@@ -85,12 +86,14 @@ fn hints_are_behind_the_last_character_in_every_encoding() {
     }
 }
 
+/// jeapostrophe/racket-langserver#32
 #[test]
 fn windows_line_ends_are_no_part_of_lines() {
     let mut buffer = Buffer::open("fn a() {\r\n    b();\r\n}\r\n", Encoding::Utf16);
     assert_eq!(buffer.seen(), [(0, 8), (1, 8), (2, 1)]);
 }
 
+/// atusy/kakehashi#710
 #[test]
 fn a_lone_carriage_return_is_a_line_end_in_the_editor_but_not_in_the_profile() {
     let text = "hello\rworld\nsecond\r\nthird\n";
@@ -117,7 +120,47 @@ fn a_last_line_without_end_has_its_hint() {
     assert_eq!(buffer.seen(), [(0, 1), (1, 4)]);
 }
 
+/// barrettruth/vimdoc-language-server#26
+#[test]
+fn the_end_of_a_line_is_counted_in_utf_16_unless_agreed_otherwise() {
+    let scene = evenly_hot("let x = \"😀\";\n");
+    let (mut client, uri) = scene.open(editor("bare"), "src/main.rs");
+    assert_eq!(positions(&client.raw_hints(&uri)), [(0, 13)]);
+}
+
 // Edits.
+
+/// neovim/neovim#39772
+#[test]
+fn a_hint_is_never_past_the_end_of_a_line_that_became_shorter() {
+    let scene = Scene::demo();
+    let mut client = scene.editor(editor("neovim 0.11")).start();
+    let mut document = client.open_document(&scene.path("src/main.rs"));
+    let uri = document.uri.clone();
+    client.hints_soon(&uri);
+    for line in [1, 7, 8] {
+        let end = document.end_of_line(line);
+        client.edit(&mut document, (line, 4), (line, end), "");
+        for (line, character) in positions(&client.raw_hints(&uri)) {
+            assert!(character <= document.end_of_line(line), "{line}:{character}");
+        }
+    }
+}
+
+/// neovim/neovim#36318
+#[test]
+fn every_request_between_edits_is_answered_also_with_nothing() {
+    let scene = Scene::demo();
+    let mut client = scene.editor(editor("neovim 0.12")).start();
+    let mut document = client.open_document(&scene.path("src/main.rs"));
+    let uri = document.uri.clone();
+    client.hints_soon(&uri);
+    for step in 0..50 {
+        client.edit(&mut document, (step % 10, 0), (step % 10, 0), "x");
+        assert!(client.request("textDocument/inlayHint", hint_params(&uri, (0, 0), (99, 0))).is_array());
+    }
+    assert_eq!(client.request("textDocument/inlayHint", hint_params(&uri, (0, 0), (99, 0))), json!([]));
+}
 
 #[test]
 fn lines_move_with_edits_above_them() {
@@ -168,6 +211,7 @@ fn a_line_cut_in_two_or_joined_is_no_longer_the_profiled_one() {
     buffer.check("joined");
 }
 
+/// rome/tools#4094
 #[test]
 fn changes_of_one_message_apply_one_after_the_other() {
     // As a tool sends it that takes both ends of a comment away.
@@ -263,6 +307,7 @@ impl Dice {
     }
 }
 
+/// ebkalderon/tower-lsp#284
 #[test]
 fn a_thousand_fast_edits_leave_the_same_text_on_both_sides() {
     for (encoding, seed) in Encoding::ALL.into_iter().zip([11, 22, 33]) {
@@ -360,8 +405,6 @@ fn everything_else_moves_with_the_lines_too() {
     client.edit(&mut document, (9, 4), (9, 4), "x");
     let edited = client.hover(&uri, 9, 4);
     assert!(edited.is_empty() || edited.contains("edit"), "{edited}");
-    let status = client.request("perflens/status", json!({}));
-    assert!(status.is_object(), "{status}");
 }
 
 // Documents that differ from what was profiled.
@@ -406,6 +449,7 @@ fn a_file_that_was_only_touched_does_not_differ() {
 
 // Addresses.
 
+/// oxalica/nil#58
 #[test]
 fn documents_that_are_no_files_have_no_costs() {
     let scene = Scene::demo();
@@ -461,6 +505,7 @@ fn documents_that_were_never_opened_get_an_answer() {
     }
 }
 
+/// microsoft/vscode-languageserver-node#1105
 #[test]
 fn a_change_before_opening_is_ignored() {
     let scene = Scene::demo();
@@ -475,6 +520,7 @@ fn a_change_before_opening_is_ignored() {
     assert_eq!(client.hints(&library).len(), 3);
 }
 
+/// microsoft/vscode-languageserver-node#1280
 #[test]
 fn one_file_is_one_document_however_its_address_is_written() {
     let scene = Scene::new(
