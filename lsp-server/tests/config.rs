@@ -23,15 +23,15 @@ struct Scene {
 
 impl Scene {
     fn new(perflens_toml: &str) -> Self {
-        let scene = Self { folder: tempfile::tempdir().unwrap() };
-        fs::create_dir_all(scene.root().join("src")).unwrap();
-        fs::create_dir_all(scene.path("home")).unwrap();
+        let scene = Self { folder: tempfile::tempdir().expect("a temporary folder") };
+        fs::create_dir_all(scene.root().join("src")).expect("a new folder");
+        fs::create_dir_all(scene.path("home")).expect("a new folder");
         scene.write(perflens_toml);
         scene
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().canonicalize().unwrap().join(name)
+        self.folder.path().canonicalize().expect("the folder exists").join(name)
     }
 
     fn root(&self) -> PathBuf {
@@ -39,11 +39,11 @@ impl Scene {
     }
 
     fn write(&self, perflens_toml: &str) {
-        fs::write(self.root().join(WORKSPACE_FILE), perflens_toml).unwrap();
+        fs::write(self.root().join(WORKSPACE_FILE), perflens_toml).expect("a written file");
     }
 
     fn file(&self) -> WorkspaceFile {
-        WorkspaceFile::read(&self.root()).unwrap()
+        WorkspaceFile::read(&self.root()).expect("the scene has a file")
     }
 
     fn store(&self) -> TrustStore {
@@ -62,8 +62,8 @@ impl Scene {
     /// A copy of the workspace's file in another folder.
     fn copy(&self, name: &str) -> PathBuf {
         let copy = self.path(name);
-        fs::create_dir(&copy).unwrap();
-        fs::copy(self.root().join(WORKSPACE_FILE), copy.join(WORKSPACE_FILE)).unwrap();
+        fs::create_dir(&copy).expect("a new folder");
+        fs::copy(self.root().join(WORKSPACE_FILE), copy.join(WORKSPACE_FILE)).expect("a copied file");
         copy
     }
 
@@ -74,7 +74,7 @@ impl Scene {
             .env_clear()
             .envs(HOMES.iter().map(|name| (name, self.path("home"))))
             .output()
-            .unwrap()
+            .expect("the program starts")
     }
 
     /// What a command prints, with the folder of this test as `$`.
@@ -85,7 +85,7 @@ impl Scene {
     }
 
     fn plain(&self, bytes: &[u8]) -> String {
-        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        let text = String::from_utf8_lossy(bytes);
         text.replace(&*self.path("").to_string_lossy(), "$/")
     }
 }
@@ -100,16 +100,16 @@ fn check(resolved: &Resolved, expected: Expect) {
     let mut text = String::new();
     differences("", &to_json(&Config::default()), &to_json(&resolved.config), &mut text);
     for issue in &resolved.issues {
-        writeln!(text, "! {issue}").unwrap();
+        writeln!(text, "! {issue}").expect("a string takes all");
     }
     for withheld in &resolved.withheld {
-        writeln!(text, "withheld {withheld}").unwrap();
+        writeln!(text, "withheld {withheld}").expect("a string takes all");
     }
     expected.assert_eq(&text);
 }
 
 fn to_json(config: &Config) -> Value {
-    serde_json::to_value(config).unwrap()
+    serde_json::to_value(config).expect("settings are JSON")
 }
 
 fn differences(pointer: &str, default: &Value, value: &Value, text: &mut String) {
@@ -118,7 +118,7 @@ fn differences(pointer: &str, default: &Value, value: &Value, text: &mut String)
             differences(format!("{pointer}.{key}").trim_start_matches('.'), &defaults[key], value, text);
         }
     } else if default != value {
-        writeln!(text, "{pointer} = {value}").unwrap();
+        writeln!(text, "{pointer} = {value}").expect("a string takes all");
     }
 }
 
@@ -152,8 +152,10 @@ fn what_a_session_sets_can_be_taken_back() {
     let mut layers = Layers { editor: json!({"hints": {"mode": "hot"}}), ..Layers::default() };
     layers.set_for_session("hints.mode", json!("off"));
     assert_eq!(layers.resolve(Trust::Untrusted).config.hints.mode, HintMode::Off);
+    assert_eq!(layers.session_value("hints.mode"), Some(&json!("off")));
     layers.set_for_session("hints.mode", Value::Null);
     assert_eq!(layers.resolve(Trust::Untrusted).config.hints.mode, HintMode::Hot);
+    assert_eq!(layers.session_value("hints.mode"), None);
 }
 
 #[test]

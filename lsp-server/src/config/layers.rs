@@ -127,6 +127,12 @@ impl Layers {
         *place = value;
     }
 
+    /// What a setting was set to in this session, if it was.
+    pub fn session_value(&self, pointer: &str) -> Option<&Value> {
+        let value = pointer.split('.').try_fold(&self.session, |value, key| value.get(key))?;
+        (!value.is_null()).then_some(value)
+    }
+
     /// Whether `initializationOptions` say that the workspace is trusted. Anything but `true`
     /// is no.
     pub fn is_trusted_by_editor(&self) -> bool {
