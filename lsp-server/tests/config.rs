@@ -444,6 +444,7 @@ fn rules_of_an_untrusted_file_stay_inside_on_disk_as_well() {
     symlink("/", scene.root().join("link")).unwrap();
     symlink("/nowhere", scene.root().join("dangling")).unwrap();
     symlink("src", scene.root().join("alias")).unwrap();
+    symlink(scene.root(), scene.path("way in")).unwrap();
     let root = scene.root().to_string_lossy().into_owned();
     for (to, is_inside) in [
         (".", true),
@@ -452,10 +453,12 @@ fn rules_of_an_untrusted_file_stay_inside_on_disk_as_well() {
         ("alias", true),
         (&root, true),
         (&format!("{root}/src"), true),
+        (&scene.path("way in").to_string_lossy(), true),
         ("/", false),
         (&format!("{root}2"), false),
         ("..", false),
         ("src/../../other", false),
+        ("gone/../../other", false),
         ("link", false),
         ("link/etc", false),
         ("dangling", false),
@@ -603,12 +606,17 @@ fn folders_without_an_exact_name_are_not_trusted() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     let scene = Scene::new("");
-    let folder = scene.root().with_file_name(OsStr::from_bytes(b"caf\xe9"));
-    fs::create_dir(&folder).unwrap();
-    fs::write(folder.join(WORKSPACE_FILE), "source.file = 'a'").unwrap();
-    let workspace = WorkspaceFile::read(&folder).unwrap();
-    assert!(scene.store().trust(&workspace).is_err());
-    assert!(!scene.store().trusts(&workspace));
+    let read = |name: &[u8]| {
+        let folder = scene.root().with_file_name(OsStr::from_bytes(name));
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join(WORKSPACE_FILE), "source.file = 'a'").unwrap();
+        WorkspaceFile::read(&folder).unwrap()
+    };
+    let inexact = read(b"caf\xe9");
+    assert!(scene.store().trust(&inexact).is_err());
+    // What the name looks like when it is written down in a hurry.
+    scene.store().trust(&read("caf\u{fffd}".as_bytes())).unwrap();
+    assert!(!scene.store().trusts(&inexact));
 }
 
 #[cfg(unix)]
@@ -618,7 +626,10 @@ fn a_pipe_as_a_file_stops_nobody() {
     let path = scene.root().join(WORKSPACE_FILE);
     fs::remove_file(&path).unwrap();
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
-    assert_eq!(scene.file().file.problem.as_deref(), Some("it is no regular file"));
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(TomlFile::read(&path)));
+    let read = receiver.recv_timeout(std::time::Duration::from_secs(20)).expect("reading ends").unwrap();
+    assert_eq!(read.problem.as_deref(), Some("it is no regular file"));
 }
 
 #[test]
