@@ -432,11 +432,6 @@ fn did_you_mean(suggestion: Option<&str>) -> String {
     suggestion.map(|suggestion| format!("; did you mean `{suggestion}`?")).unwrap_or_default()
 }
 
-/// The ids of all commands, as they are announced.
-pub fn ids() -> Vec<String> {
-    COMMANDS.iter().map(Command::id).collect()
-}
-
 /// Reads a call.
 pub fn parse(id: &str, arguments: &[Value]) -> Result<CommandCall, CommandError> {
     let name = id.strip_prefix(PREFIX).unwrap_or_default();
@@ -501,18 +496,18 @@ impl Command {
         let mut given = Vec::new();
         let mut left = values;
         for argument in self.arguments {
+            let takes_all = argument.takes == Takes::Filters && left.len() > 1;
             match left {
-                [] => break,
-                [value, rest @ ..] if !(argument.takes == Takes::Filters && !rest.is_empty()) => {
-                    if !value.is_null() {
-                        given.push((argument, Given::One(value)));
-                    }
-                    left = rest;
-                }
-                words => {
+                words if takes_all => {
                     given.push((argument, Given::Words(words)));
                     left = &[];
                 }
+                [Value::Null, rest @ ..] => left = rest,
+                [value, rest @ ..] => {
+                    given.push((argument, Given::One(value)));
+                    left = rest;
+                }
+                [] => break,
             }
         }
         if left.is_empty() && !values.iter().any(Value::is_object) {
@@ -776,7 +771,7 @@ mod tests {
             ("perflens.toggleHints", json!(["\u{202e}"])),
         ] {
             let error = parse(id, arguments.as_array().unwrap()).unwrap_err();
-            text += &format!("{error}\n");
+            let _ = writeln!(text, "{error}");
         }
         expect![[r#"
             there is no command `perflens.openProfil`; did you mean `perflens.openProfile`?
@@ -804,7 +799,7 @@ mod tests {
 
     #[test]
     fn ids_are_unique() {
-        let mut ids = ids();
+        let mut ids: Vec<String> = COMMANDS.iter().map(Command::id).collect();
         ids.sort();
         ids.dedup();
         assert_eq!(ids.len(), COMMANDS.len());

@@ -23,15 +23,15 @@ struct Scene {
 
 impl Scene {
     fn new(perflens_toml: &str) -> Self {
-        let scene = Self { folder: tempfile::tempdir().unwrap() };
-        fs::create_dir_all(scene.root().join("src")).unwrap();
-        fs::create_dir_all(scene.path("home")).unwrap();
+        let scene = Self { folder: tempfile::tempdir().expect("a temporary folder") };
+        fs::create_dir_all(scene.root().join("src")).expect("a new folder");
+        fs::create_dir_all(scene.path("home")).expect("a new folder");
         scene.write(perflens_toml);
         scene
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().canonicalize().unwrap().join(name)
+        self.folder.path().canonicalize().expect("the folder exists").join(name)
     }
 
     fn root(&self) -> PathBuf {
@@ -39,11 +39,11 @@ impl Scene {
     }
 
     fn write(&self, perflens_toml: &str) {
-        fs::write(self.root().join(WORKSPACE_FILE), perflens_toml).unwrap();
+        fs::write(self.root().join(WORKSPACE_FILE), perflens_toml).expect("a written file");
     }
 
     fn file(&self) -> WorkspaceFile {
-        WorkspaceFile::read(&self.root()).unwrap()
+        WorkspaceFile::read(&self.root()).expect("the scene has a file")
     }
 
     fn store(&self) -> TrustStore {
@@ -62,8 +62,8 @@ impl Scene {
     /// A copy of the workspace's file in another folder.
     fn copy(&self, name: &str) -> PathBuf {
         let copy = self.path(name);
-        fs::create_dir(&copy).unwrap();
-        fs::copy(self.root().join(WORKSPACE_FILE), copy.join(WORKSPACE_FILE)).unwrap();
+        fs::create_dir(&copy).expect("a new folder");
+        fs::copy(self.root().join(WORKSPACE_FILE), copy.join(WORKSPACE_FILE)).expect("a copied file");
         copy
     }
 
@@ -74,7 +74,7 @@ impl Scene {
             .env_clear()
             .envs(HOMES.iter().map(|name| (name, self.path("home"))))
             .output()
-            .unwrap()
+            .expect("the program starts")
     }
 
     /// What a command prints, with the folder of this test as `$`.
@@ -85,7 +85,7 @@ impl Scene {
     }
 
     fn plain(&self, bytes: &[u8]) -> String {
-        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        let text = String::from_utf8_lossy(bytes);
         text.replace(&*self.path("").to_string_lossy(), "$/")
     }
 }
@@ -100,16 +100,16 @@ fn check(resolved: &Resolved, expected: Expect) {
     let mut text = String::new();
     differences("", &to_json(&Config::default()), &to_json(&resolved.config), &mut text);
     for issue in &resolved.issues {
-        writeln!(text, "! {issue}").unwrap();
+        writeln!(text, "! {issue}").expect("a string takes all");
     }
     for withheld in &resolved.withheld {
-        writeln!(text, "withheld {withheld}").unwrap();
+        writeln!(text, "withheld {withheld}").expect("a string takes all");
     }
     expected.assert_eq(&text);
 }
 
 fn to_json(config: &Config) -> Value {
-    serde_json::to_value(config).unwrap()
+    serde_json::to_value(config).expect("settings are JSON")
 }
 
 fn differences(pointer: &str, default: &Value, value: &Value, text: &mut String) {
@@ -118,7 +118,7 @@ fn differences(pointer: &str, default: &Value, value: &Value, text: &mut String)
             differences(format!("{pointer}.{key}").trim_start_matches('.'), &defaults[key], value, text);
         }
     } else if default != value {
-        writeln!(text, "{pointer} = {value}").unwrap();
+        writeln!(text, "{pointer} = {value}").expect("a string takes all");
     }
 }
 
@@ -152,8 +152,10 @@ fn what_a_session_sets_can_be_taken_back() {
     let mut layers = Layers { editor: json!({"hints": {"mode": "hot"}}), ..Layers::default() };
     layers.set_for_session("hints.mode", json!("off"));
     assert_eq!(layers.resolve(Trust::Untrusted).config.hints.mode, HintMode::Off);
+    assert_eq!(layers.session_value("hints.mode"), Some(&json!("off")));
     layers.set_for_session("hints.mode", Value::Null);
     assert_eq!(layers.resolve(Trust::Untrusted).config.hints.mode, HintMode::Hot);
+    assert_eq!(layers.session_value("hints.mode"), None);
 }
 
 #[test]
@@ -442,6 +444,7 @@ fn rules_of_an_untrusted_file_stay_inside_on_disk_as_well() {
     symlink("/", scene.root().join("link")).unwrap();
     symlink("/nowhere", scene.root().join("dangling")).unwrap();
     symlink("src", scene.root().join("alias")).unwrap();
+    symlink(scene.root(), scene.path("way in")).unwrap();
     let root = scene.root().to_string_lossy().into_owned();
     for (to, is_inside) in [
         (".", true),
@@ -450,10 +453,12 @@ fn rules_of_an_untrusted_file_stay_inside_on_disk_as_well() {
         ("alias", true),
         (&root, true),
         (&format!("{root}/src"), true),
+        (&scene.path("way in").to_string_lossy(), true),
         ("/", false),
         (&format!("{root}2"), false),
         ("..", false),
         ("src/../../other", false),
+        ("gone/../../other", false),
         ("link", false),
         ("link/etc", false),
         ("dangling", false),
@@ -601,12 +606,17 @@ fn folders_without_an_exact_name_are_not_trusted() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     let scene = Scene::new("");
-    let folder = scene.root().with_file_name(OsStr::from_bytes(b"caf\xe9"));
-    fs::create_dir(&folder).unwrap();
-    fs::write(folder.join(WORKSPACE_FILE), "source.file = 'a'").unwrap();
-    let workspace = WorkspaceFile::read(&folder).unwrap();
-    assert!(scene.store().trust(&workspace).is_err());
-    assert!(!scene.store().trusts(&workspace));
+    let read = |name: &[u8]| {
+        let folder = scene.root().with_file_name(OsStr::from_bytes(name));
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join(WORKSPACE_FILE), "source.file = 'a'").unwrap();
+        WorkspaceFile::read(&folder).unwrap()
+    };
+    let inexact = read(b"caf\xe9");
+    assert!(scene.store().trust(&inexact).is_err());
+    // What the name looks like when it is written down in a hurry.
+    scene.store().trust(&read("caf\u{fffd}".as_bytes())).unwrap();
+    assert!(!scene.store().trusts(&inexact));
 }
 
 #[cfg(unix)]
@@ -616,7 +626,10 @@ fn a_pipe_as_a_file_stops_nobody() {
     let path = scene.root().join(WORKSPACE_FILE);
     fs::remove_file(&path).unwrap();
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
-    assert_eq!(scene.file().file.problem.as_deref(), Some("it is no regular file"));
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(TomlFile::read(&path)));
+    let read = receiver.recv_timeout(std::time::Duration::from_secs(20)).expect("reading ends").unwrap();
+    assert_eq!(read.problem.as_deref(), Some("it is no regular file"));
 }
 
 #[test]

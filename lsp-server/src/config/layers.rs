@@ -127,9 +127,10 @@ impl Layers {
         *place = value;
     }
 
-    /// What [`set_for_session`](Self::set_for_session) set; `None` when nothing did.
+    /// What a setting was set to in this session, if it was.
     pub fn session_value(&self, pointer: &str) -> Option<&Value> {
-        pointer.split('.').try_fold(&self.session, |place, key| place.get(key)).filter(|value| !value.is_null())
+        let value = pointer.split('.').try_fold(&self.session, |value, key| value.get(key))?;
+        (!value.is_null()).then_some(value)
     }
 
     /// Whether `initializationOptions` say that the workspace is trusted. Anything but `true`

@@ -29,6 +29,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use layers::{ConfigIssue, Layer, Layers, Resolved, Withheld};
+pub use toml_file::{TomlFile, WorkspaceFile};
 use values::non_empty;
 pub use values::{Percent, Whole};
 

@@ -96,14 +96,14 @@ pub(super) fn fails_closed(pointer: &str) -> bool {
     FAILS_CLOSED.contains(&pointer)
 }
 
-/// Whether a path lies below the folder: by its text, and on disk through symbolic links.
+/// Whether a path leads into the folder, through all symbolic links. What is not on disk yet
+/// can't be a link, but can climb.
 fn is_inside(root: &Path, path: &str) -> bool {
     let climbs = Path::new(path).components().any(|part| part == Component::ParentDir);
     let target = root.join(path);
-    // The part that is on disk, if only as a link to nowhere; what is not can't be a link.
     let on_disk = target.ancestors().find(|ancestor| ancestor.symlink_metadata().is_ok());
     let real = on_disk.and_then(|path| path.canonicalize().ok());
-    !climbs && target.starts_with(root) && real.is_some_and(|real| real.starts_with(root))
+    !climbs && real.is_some_and(|real| real.starts_with(root))
 }
 
 /// The workspaces that the user trusts: a file that only `perflens trust` and the command
