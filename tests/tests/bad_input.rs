@@ -532,3 +532,80 @@ fn names_from_profiles_can_not_control_a_terminal() {
         }
     }
 }
+
+/// Longer than any system lets a path be, so no file is meant, and none is searched for.
+#[test]
+fn endless_paths_are_no_files_of_the_workspace() {
+    let workspace = tempfile::tempdir().unwrap();
+    fs::create_dir(workspace.path().join("a")).unwrap();
+    fs::write(workspace.path().join("a/a.rs"), "fn f() {}\n").unwrap();
+    let path = format!("/x/{}a.rs", "a/".repeat(500_000));
+    let (_folder, profile) = folder_with("p.pb", &Mini::parse(&format!("cpu/ns\n{path}:1 f = 1")).raw());
+    let run = Run::report(&profile).arg("--workspace").arg(workspace.path());
+    let output = run.memory(MEBIBYTES).deadline(DEADLINE).output();
+    assert_eq!(output.code, Some(0), "signal {:?}: {}", output.signal, output.stderr);
+    let report: perflens_tests::cli::Report = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(report.lines[0].place.workspace_file, None);
+}
+
+/// Every pair of paths teaches a prefix of its own, and none may be tried on all paths.
+#[test]
+fn prefixes_without_number_take_no_time() {
+    let workspace = tempfile::tempdir().unwrap();
+    fs::create_dir(workspace.path().join("src")).unwrap();
+    for file in ["src/a.rs", "src/b.rs"] {
+        fs::write(workspace.path().join(file), "fn f() {}\n").unwrap();
+    }
+    let mut builder = Builder::new(&[("cpu", "nanoseconds")]);
+    for build in 0..20_000 {
+        for file in ["src/a.rs", "src/b.rs"] {
+            let function_id = builder.function("g", &format!("/build{build}/{file}"), 1);
+            let leaf = builder.location(0, 0, &[Line { function_id, line: 1, column: 0 }]);
+            builder.sample(&[leaf], &[1]);
+        }
+    }
+    let (_folder, profile) = folder_with("p.pb", &pprof::raw(&builder.profile));
+    let run = Run::report(&profile).arg("--workspace").arg(workspace.path());
+    let output = run.memory(MEBIBYTES).deadline(DEADLINE).output();
+    assert_eq!(output.code, Some(0), "signal {:?}: {}", output.signal, output.stderr);
+}
+
+#[test]
+fn more_filters_than_can_be_counted_are_wrong_usage() {
+    let (_folder, path) = folder_with("p.pb", &example().raw());
+    let filters = |count| std::iter::repeat_n(["--filter", "fn~m"], count).flatten();
+    assert_eq!(Run::report(&path).args(filters(64)).output().code, Some(0));
+    let output = Run::report(&path).args(filters(65)).output();
+    assert_eq!(output.code, Some(2), "{}", output.stderr);
+    assert!(output.stderr.contains("64"), "{}", output.stderr);
+}
+
+/// Sentences about what is wrong name files, types and whatever else is in a profile.
+#[test]
+fn failures_can_not_control_a_terminal() {
+    let evil = "c\u{1b}[31mpu\nnext\u{202e}";
+    let mut profile = Mini::parse("cpu/ns\na.rs:1 f = 1").profile;
+    for text in &mut profile.string_table {
+        if text == b"cpu" {
+            *text = evil.as_bytes().to_vec();
+        }
+    }
+    let (folder, path) = folder_with("p.pb", &pprof::raw(&profile));
+    let other = folder.path().join("other.pb");
+    example().write_to(&other);
+    let (path, other) = (path.to_str().unwrap(), other.to_str().unwrap());
+    let missing = format!("{path}{evil}");
+    for args in [
+        &["report", path, "--type", "heap"][..],
+        &["report", path, "--base", other],
+        &["report", other, "--base", path],
+        &["report", &missing],
+        &["report", path, "--workspace", &missing],
+        &["annotate", &missing, "--profile", path],
+    ] {
+        let output = Run::new(args.iter().copied()).output();
+        assert_ne!(output.code, Some(0), "{args:?}");
+        assert_eq!(output.stderr.lines().count(), 1, "{args:?}: {:?}", output.stderr);
+        assert!(!output.stderr.contains(['\u{1b}', '\u{202e}']), "{args:?}: {:?}", output.stderr);
+    }
+}

@@ -170,6 +170,19 @@ fn normalizing_nothing_is_refused() {
 }
 
 #[test]
+fn normalizing_to_nothing_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (new, base) = (folder.path().join("new.pb"), folder.path().join("base.pb"));
+    Mini::parse("cpu/ns\na.rs:1 f = 5").write_to(&new);
+    for values in ["a.rs:1 f = 0", "a.rs:1 f = 5\na.rs:1 f = -5"] {
+        Mini::parse(&format!("cpu/ns\n{values}")).write_to(&base);
+        let output = Run::report(&new).arg("--base").arg(&base).arg("--normalize").output();
+        assert_eq!((output.code, &*output.stdout), (Some(1), ""), "times 0, nothing is left to compare");
+        assert!(output.stderr.contains("the base add up to 0"), "{}", output.stderr);
+    }
+}
+
+#[test]
 fn comparing_different_types_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (cpu, heap) = (folder.path().join("cpu.pb.gz"), folder.path().join("heap.pb.gz"));

@@ -214,6 +214,40 @@ fn annotate_follows_no_link_out_of_the_workspace() {
     );
 }
 
+/// The same without being told the workspace: the folder one is in is it, wherever a link in it
+/// leads.
+#[cfg(unix)]
+#[test]
+fn annotate_takes_no_link_for_the_way_to_another_workspace() {
+    let secret = tempfile::tempdir().unwrap();
+    std::fs::write(secret.path().join("lib.rs"), "a secret\n").unwrap();
+    let mini = Mini::parse("cpu/ns\nsrc/lib.rs:1 work = 40\n//- /src/main.rs\nfn main() {}\n");
+    let workspace = mini.workspace();
+    mini.write_to(&workspace.path().join("cpu.pb"));
+    std::os::unix::fs::symlink(secret.path().join("lib.rs"), workspace.path().join("src/lib.rs")).unwrap();
+    std::os::unix::fs::symlink(secret.path(), workspace.path().join("linked")).unwrap();
+    for file in ["src/lib.rs", "linked/lib.rs"] {
+        let output = Run::new(["annotate", file, "--profile", "cpu.pb"]).folder(workspace.path()).output();
+        assert_eq!(output.code, Some(1), "{}", output.stdout);
+        assert!(output.stderr.contains("outside of the workspace"), "{}", output.stderr);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn annotate_waits_for_no_pipe() {
+    let mini = Mini::parse("cpu/ns\nsrc/lib.rs:1 work = 40\n//- /src/main.rs\nfn main() {}\n");
+    let workspace = mini.workspace();
+    let pipe = workspace.path().join("src/lib.rs");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let path = workspace.path().canonicalize().unwrap().join("src/lib.rs");
+    Mini::parse(&format!("cpu/ns\n{}:1 work = 40", path.display())).write_to(&workspace.path().join("cpu.pb"));
+    let run = Run::new(["annotate", "src/lib.rs", "--profile", "cpu.pb"]).folder(workspace.path());
+    let output = run.deadline(std::time::Duration::from_secs(20)).output();
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    assert!(output.stderr.contains("no regular file"), "{}", output.stderr);
+}
+
 #[test]
 fn annotate_prints_json_and_markdown() {
     let run = || Run::new(["annotate", &go_text("src/demo/main.go"), "--profile", &cpu()]);

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use profiler_core::paths::clean::clean;
 use profiler_core::view::annotate::{self, Subject, Wanted};
 use profiler_core::view::source::Source;
 
@@ -51,9 +52,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if path.is_dir() {
         return Err(fail("it is a folder; give a source file"));
     }
+    // A pipe would have to be waited for.
+    if !path.is_file() {
+        return Err(fail("it is no regular file; give a source file"));
+    }
     let mut selection = arguments.selection.clone();
     if selection.workspace.is_empty() {
-        selection.workspace.push(workspace_around(&path));
+        selection.workspace.push(workspace_around(&arguments.file, &path));
     }
     if !may_be_read(&path, &selection.workspace) {
         return Err(fail("it is outside of the workspace; give the folder of its project as --workspace"));
@@ -80,16 +85,25 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// The workspace of a file when none is given: the current folder if the file is in it, else
-/// the project around the file, else its folder. The root of the disk and the home folder are
-/// where a shell happens to start, not a workspace.
-fn workspace_around(file: &Path) -> PathBuf {
-    let folder = file.parent().unwrap_or(file);
+/// The workspace of a file when none is given: the current folder if the file is in it, be it
+/// by a link that leads elsewhere, else the project around the file, else its folder. The root
+/// of the disk and the home folder are where a shell happens to start, not a workspace.
+fn workspace_around(given: &Path, real: &Path) -> PathBuf {
+    let folder = real.parent().unwrap_or(real);
     let current = std::env::current_dir().and_then(fs::canonicalize).ok();
+    let is_below = |current: &Path| real.starts_with(current) || is_below_by_name(given, current);
     let is_chosen = |current: &PathBuf| {
-        file.starts_with(current) && current.parent().is_some() && Some(current) != std::env::home_dir().as_ref()
+        is_below(current) && current.parent().is_some() && Some(current) != std::env::home_dir().as_ref()
     };
     current.filter(is_chosen).unwrap_or_else(|| roots::project(folder).map_or(folder, |(folder, _)| folder).to_owned())
+}
+
+/// Whether a path stays below the current folder, links not followed.
+fn is_below_by_name(given: &Path, current: &Path) -> bool {
+    let text = given.to_string_lossy();
+    let cleaned = clean(&text);
+    let cleaned = Path::new(&*cleaned);
+    if cleaned.is_absolute() { cleaned.starts_with(current) } else { !cleaned.starts_with("..") }
 }
 
 /// Files are read inside the workspace, and where dependencies and toolchains keep theirs;

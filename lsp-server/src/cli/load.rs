@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use profiler_core::attribute::FileGroups;
 use profiler_core::attribute::analysis::{Analysis, ComparedTo};
+use profiler_core::attribute::{FileGroups, MAX_FILTERS};
 use profiler_core::cancel::CancelFlag;
 use profiler_core::decode::{Limits, decode};
 use profiler_core::paths::{Workspace, WorkspaceOptions};
@@ -102,6 +102,9 @@ impl Input {
         selection: &Selection,
         baseline: &Baseline,
     ) -> Result<(Analysis, Option<ComparedTo>), Failure> {
+        if selection.filters.len() > MAX_FILTERS {
+            return Err(Failure::Usage(format!("there may be no more than {MAX_FILTERS} filters")));
+        }
         let profile = &self.new.profile;
         let value_type = match &selection.value_type {
             Some(name) => profile

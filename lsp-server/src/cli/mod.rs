@@ -22,6 +22,7 @@ use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand};
 use profiler_core::attribute::Filter;
+use profiler_core::view::data;
 
 /// The cost of every line of code, on that line.
 #[derive(Parser, Debug)]
@@ -149,6 +150,9 @@ fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// Most characters of a sentence about a failure: names in it may be of any length.
+const MAX_SENTENCE: usize = 1000;
+
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -167,7 +171,9 @@ pub fn main() -> ExitCode {
         // Whoever closed the pipe has seen enough; that is no failure.
         Ok(()) | Err(Failure::OutputClosed) => ExitCode::SUCCESS,
         Err(failure) => {
-            let _ = writeln!(anstream::stderr(), "perflens: {failure}");
+            // It may quote names of files and types, which are data.
+            let sentence = failure.to_string();
+            let _ = writeln!(anstream::stderr(), "perflens: {}", data::shown_within(&sentence, MAX_SENTENCE));
             ExitCode::from(if matches!(failure, Failure::Usage(_)) { 2 } else { 1 })
         }
     }

@@ -83,6 +83,9 @@ pub enum CompareError {
     /// Normalising needs something to divide by.
     #[error("the values of the new profile add up to 0, so they can't be normalised to the base")]
     NothingToNormalize,
+    /// Normalising needs something to multiply with.
+    #[error("the values of the base add up to 0, so the new profile can't be normalised to it")]
+    NothingToNormalizeTo,
     /// The factor would carry the total beyond an `i64`.
     #[error("normalised to the base, the values of the new profile add up to more than 2^63 − 1")]
     Overflow,
@@ -99,6 +102,9 @@ pub fn matching_type(base: &Profile, wanted: &ValueType) -> Result<usize, Compar
 /// The factor that gives the new profile the base's net.
 pub fn normalization(new: &Costs, base: &Costs) -> Result<Ratio, CompareError> {
     let ratio = Ratio::new(base.net, new.net).ok_or(CompareError::NothingToNormalize)?;
+    if base.net == 0 {
+        return Err(CompareError::NothingToNormalizeTo);
+    }
     // Half a unit per record is the most that rounding adds.
     let scaled = i128::from(new.total) * i128::from(base.net).abs() / i128::from(new.net).abs();
     if scaled + i128::from(new.records) > i128::from(i64::MAX) {

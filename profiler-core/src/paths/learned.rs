@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::How;
 use super::index::Index;
 use super::resolution::WorkspaceFile;
-use super::source_path::SourcePath;
+use super::source_path::{Case, SourcePath};
 
 /// Fewest files that must agree on a prefix when each was only guessed.
 const FEWEST_FILES: usize = 2;
@@ -56,7 +56,7 @@ impl Votes {
         support.certain |= certain;
     }
 
-    pub(super) fn count(self) -> Prefixes {
+    pub(super) fn count(self, case: Case) -> Prefixes {
         let mut pairs: Vec<(Pair, Support)> = self.0.into_iter().collect();
         // Relative paths may start from as many folders as were compiled in. They tell where
         // only if they all tell the same.
@@ -67,12 +67,35 @@ impl Votes {
             enough && !(contradictory && bare(pair))
         });
         pairs.sort_by(|(a, x), (b, y)| y.files.cmp(&x.files).then_with(|| a.cmp(b)));
-        Prefixes(pairs)
+        let mut by_from: FxHashMap<String, Vec<usize>> = FxHashMap::default();
+        for (row, (pair, _)) in pairs.iter().enumerate() {
+            let key = pair.from.iter().fold(root_key(pair.absolute), |key, part| longer_key(key, part, case));
+            by_from.entry(key).or_default().push(row);
+        }
+        Prefixes { pairs, by_from }
     }
 }
 
-/// Prefixes and folders, the best supported first.
-pub(super) struct Prefixes(Vec<(Pair, Support)>);
+/// Prefixes and folders.
+pub(super) struct Prefixes {
+    /// The best supported first.
+    pairs: Vec<(Pair, Support)>,
+    /// Rows of pairs by what their paths begin with; a profile may teach as many prefixes as it
+    /// has files.
+    by_from: FxHashMap<String, Vec<usize>>,
+}
+
+/// The key of the prefix without components; see [`longer_key`].
+fn root_key(absolute: bool) -> String {
+    if absolute { "/".to_owned() } else { String::new() }
+}
+
+/// The key of a prefix that has one component more.
+fn longer_key(mut key: String, part: &str, case: Case) -> String {
+    key.push_str(&case.fold(part));
+    key.push('/');
+    key
+}
 
 /// Where a prefix leads.
 pub(super) struct Led {
@@ -86,8 +109,15 @@ impl Prefixes {
     /// The files that prefixes of the path lead to. Several files mean that the prefixes
     /// contradict each other; which has more support says little about a single path.
     pub(super) fn apply(&self, path: &SourcePath, index: &Index) -> Vec<Led> {
+        let mut rows: Vec<usize> = Vec::new();
+        let mut key = root_key(path.is_absolute());
+        for part in path.parts() {
+            rows.extend(self.by_from.get(&key).into_iter().flatten());
+            key = longer_key(key, part, index.case());
+        }
+        rows.sort_unstable();
         let mut found: Vec<Led> = Vec::new();
-        for (pair, support) in &self.0 {
+        for (pair, support) in rows.into_iter().map(|row| &self.pairs[row]) {
             if let Some(led) = pair.lead(path, support.files, index)
                 && found.iter().all(|other| other.file != led.file)
             {
@@ -99,14 +129,9 @@ impl Prefixes {
 }
 
 impl Pair {
+    /// The file that a path with this prefix leads to.
     fn lead(&self, path: &SourcePath, support: usize, index: &Index) -> Option<Led> {
         let parts = path.parts();
-        let matches = self.absolute == path.is_absolute()
-            && parts.len() > self.from.len()
-            && self.from.iter().zip(parts).all(|(a, b)| index.case().equal(a, b));
-        if !matches {
-            return None;
-        }
         let target: Vec<&str> = self.to.iter().chain(&parts[self.from.len()..]).map(String::as_str).collect();
         let file = index.below(&target)?;
         // Told from the root on: folders above it are no business of the reader.

@@ -175,7 +175,7 @@ impl Workspace {
                 Stage::Settled(_) | Stage::Open(_) => {}
             }
         }
-        votes.count()
+        votes.count(self.index.case())
     }
 
     fn rival_key(&self, path: &SourcePath) -> Option<String> {

@@ -32,6 +32,10 @@ impl Guessed {
                 claimants.entry(file).or_default().push(claim);
             }
         }
+        // The strongest first: one that beats a guess is found at once, however many there are.
+        for claims in claimants.values_mut() {
+            claims.sort_by_key(|claim| std::cmp::Reverse(claim.merit()));
+        }
         let yields = |guess: &Self| match (guess.claim(), &guess.resolution) {
             (Some(claim), Resolution::File { file, .. }) if !claim.certain && !claim.confirmed => {
                 claimants[file].iter().any(|other| other.path != claim.path && other.merit() >= claim.merit())

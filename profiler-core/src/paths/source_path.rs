@@ -54,14 +54,17 @@ pub(super) struct SourcePath {
     parts: Vec<String>,
 }
 
+/// No file has a longer path, in bytes, on any system that profiles name files of.
+const MAX_PATH: usize = 4096;
+
 /// Schemes behind which bundlers and development servers put paths of source files.
 const SOURCE_SCHEMES: [&str; 6] = ["http", "https", "webpack", "vite", "turbopack", "app"];
 
 impl SourcePath {
-    /// `None` when the text names no file that could be in a workspace: a pseudo file, or a
-    /// URL of a scheme that hides no path.
+    /// `None` when the text names no file that could be in a workspace: a pseudo file, a URL of
+    /// a scheme that hides no path, or more text than a path can have.
     pub(super) fn parse(cleaned: &str) -> Option<Self> {
-        if is_pseudo(cleaned) {
+        if is_pseudo(cleaned) || cleaned.len() > MAX_PATH {
             return None;
         }
         if let Some((scheme, rest)) = split_scheme(cleaned) {

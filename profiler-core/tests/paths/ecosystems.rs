@@ -355,3 +355,48 @@ fn ruby_and_php_packages() {
         "#]],
     );
 }
+
+/// A file may be called like the folder that an ecosystem looks for.
+#[test]
+fn a_file_named_like_a_telling_folder_is_a_file() {
+    let names = [
+        "vendor",
+        "node_modules",
+        "site-packages",
+        "dist-packages",
+        "gems",
+        "registry",
+        "src",
+        "checkouts",
+        "rustc",
+        "deps",
+        "external",
+        "execroot",
+        "bazel-out",
+        "a.runfiles",
+        "cwd",
+        "mod",
+        "x@v1",
+        "toolchain@v0",
+        "rust",
+        "out",
+        "build",
+        "library",
+        "include",
+        "debug",
+        "store",
+        "ruby",
+        "go",
+        "internal",
+    ];
+    let files_below: Vec<String> = names.iter().map(|name| format!("//- /ws/kept/{name}.d/{name}")).collect();
+    let fixture = files(&files_below.join("\n"));
+    let workspace = fixture.open();
+    for name in names {
+        for path in [name.to_owned(), format!("/{name}"), format!("/x/{name}"), format!("/{name}/{name}")] {
+            fixture.show(&workspace, &path);
+        }
+        let found = fixture.show(&workspace, &format!("/build/kept/{name}.d/{name}"));
+        assert!(found.contains("by suffix") || found.contains("outside"), "{found}");
+    }
+}

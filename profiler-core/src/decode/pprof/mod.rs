@@ -177,7 +177,7 @@ fn decode(input: &mut Input<'_>, context: &Context<'_>) -> Result<Profile, Decod
         let length = usize::try_from(number_or_length).unwrap_or(usize::MAX);
         let Some(body) = input.ensure(length)?.get(..length) else {
             return Err(DecodeError::truncated(format!(
-                "it ends inside a field ({}), at byte {}; {} samples came before",
+                "it ends inside a field ({}), at byte {}; samples before it: {}",
                 field::name(number),
                 input.offset(),
                 raw.frame_ends.len(),
@@ -200,7 +200,7 @@ fn decode(input: &mut Input<'_>, context: &Context<'_>) -> Result<Profile, Decod
 
 fn bad_field(offset: u64, raw: &Raw) -> DecodeError {
     DecodeError::invalid(format!(
-        "the bytes at {} are no field of a pprof message; {} samples came before",
+        "the bytes at {} are no field of a pprof message; samples before them: {}",
         offset,
         raw.frame_ends.len()
     ))

@@ -346,7 +346,8 @@ fn module_guess(package: &[&str]) -> String {
 
 fn foreign(parts: &[&str]) -> Option<OutsideKind> {
     let at = parts.iter().rposition(|part| *part == "vendor")?;
-    let package = &parts[at + 1..parts.len() - 1];
+    // What is behind the folder; nothing, if the file itself is called so.
+    let package = parts.get(at + 1..parts.len() - 1)?;
     // Below a folder of this name, Go looks for nothing but packages of others.
     let is_go = matches!(extension(parts.last()?), "go" | "s");
     (is_go && !package.is_empty()).then(|| dependency(module_guess(package), None))
