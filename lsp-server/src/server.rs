@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use lsp_types::{
     CallHierarchyIncomingCall, CallHierarchyIncomingCallsParams, CallHierarchyItem, CallHierarchyOutgoingCall,
-    CallHierarchyOutgoingCallsParams, CallHierarchyPrepareParams, CallHierarchyServerCapability, CodeActionParams,
-    CodeActionProviderCapability, CodeActionResponse, CodeLens, CodeLensOptions, CodeLensParams,
+    CallHierarchyOutgoingCallsParams, CallHierarchyPrepareParams, CallHierarchyServerCapability, CodeActionKind,
+    CodeActionParams, CodeActionProviderCapability, CodeActionResponse, CodeLens, CodeLensOptions, CodeLensParams,
     DidChangeConfigurationParams, DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams,
     DidCloseTextDocumentParams, DidOpenTextDocumentParams, ExecuteCommandOptions, ExecuteCommandParams, Hover,
     HoverParams, HoverProviderCapability, InitializeParams, InitializeResult, InitializedParams, InlayHint,
@@ -231,6 +231,10 @@ impl LanguageServer for Server {
     }
 
     async fn code_action(&self, parameters: CodeActionParams) -> Result<Option<CodeActionResponse>> {
+        // Ours have no kind: an editor that asks for certain kinds wants none of them.
+        if parameters.context.only.is_some_and(|only| !only.contains(&CodeActionKind::EMPTY)) {
+            return Ok(Some(Vec::new()));
+        }
         let snapshot = self.snapshot(&parameters.text_document.uri);
         Ok(Some(snapshot.map(|snapshot| actions::actions(&snapshot, parameters.range)).unwrap_or_default()))
     }

@@ -2,7 +2,7 @@
 //! [`extensions`](crate::extensions).
 
 use lsp_types::{TextDocumentIdentifier, Url};
-use profiler_core::view::summary::Numbers;
+use profiler_core::view::heat::{self as view_heat, Mark};
 use serde::{Deserialize, Serialize};
 
 use super::hotspots::{self, Hotspot};
@@ -33,30 +33,35 @@ pub struct Heat {
 pub struct HeatLine {
     /// The line of the document, from 0.
     pub line: u32,
-    /// 0 to 4.
+    /// 0 to 4; in a comparison, of what became more.
     pub level: u8,
-    /// Σv of samples that pass the line.
-    pub cumulative: i64,
-    /// Σv of what the line causes.
-    pub direct: i64,
+    /// In a comparison: it became less.
+    pub is_better: bool,
+    /// Its share, as text.
+    pub share: String,
+    /// Its value, as text.
+    pub value: String,
 }
 
-/// The heat of a document's lines as they are now.
+/// The heat of a document's lines as they are now. In the order of the document.
 pub fn heat(snapshot: &Snapshot) -> Heat {
     let document = &snapshot.document;
     let mut heat = Heat { version: document.version, lines: Vec::new() };
+    let Some(settings) = super::settings(&snapshot.config) else { return heat };
     if let Some(view) = &snapshot.view
         && let Some(file) = view.file(&snapshot.file)
     {
-        let numbers = Numbers::of(&view.analysis);
-        for row in file.all_lines() {
-            let line = document.map.buffer_line(row.line.0).and_then(|line| u32::try_from(line).ok());
-            heat.lines.extend(line.map(|line| HeatLine {
-                line,
-                level: numbers.heat(row.cost.cumulative).level(),
-                cumulative: row.cost.cumulative,
-                direct: row.cost.direct,
-            }));
+        let lines = match view.changes(file) {
+            Some(changes) => view_heat::change_heat(changes),
+            None => view_heat::heat(file, &settings),
+        };
+        for row in lines {
+            let line = document.map.buffer_line(row.line).and_then(|line| u32::try_from(line).ok());
+            let (level, is_better) = match row.mark {
+                Mark::Level(level) => (level, false),
+                Mark::Better => (0, true),
+            };
+            heat.lines.extend(line.map(|line| HeatLine { line, level, is_better, share: row.share, value: row.value }));
         }
         heat.lines.sort_by_key(|row| row.line);
     }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use lsp_types::{Range, Url};
 use profiler_core::attribute::{GroupId, Place};
 use profiler_core::profile::LineNo;
+use profiler_core::view::hot_list::{self, HotSpot};
+use profiler_core::view::hotspots::By;
 use profiler_core::view::summary::Numbers;
 use serde::Serialize;
 
@@ -29,17 +31,26 @@ pub struct Hotspot {
     pub range: Range,
     /// The line of the profile, from 1.
     pub line: u32,
-    /// What the line causes, in the unit of the selected value type.
-    pub direct: i64,
-    /// What passes it.
-    pub cumulative: i64,
-    /// `11.4%  402ms  parse_line  src/log_stats.rs:17`: share and value of `direct`.
+    /// What the line causes, in the unit of the selected value type; not in a comparison.
+    pub direct: Option<i64>,
+    /// What passes it; not in a comparison.
+    pub cumulative: Option<i64>,
+    /// `11.4%  402ms  parse_line  src/log_stats.rs:17`: share and value of `direct`, in a
+    /// comparison of the change.
     pub label: String,
 }
 
 /// The lines or functions of the workspace that cost most by direct cost.
 pub fn list(state: &State, view: &View, by: Subject, top: usize) -> Vec<Hotspot> {
     let analysis = &view.analysis;
+    if let Some(comparison) = &view.comparison {
+        let by = match by {
+            Subject::Line => By::Line,
+            Subject::Function => By::Function,
+        };
+        let spots = hot_list::changed_spots(analysis, &comparison.compared, by, top);
+        return spots.into_iter().enumerate().map(|(at, spot)| changed(state, view, at + 1, spot)).collect();
+    }
     let numbers = Numbers::of(analysis);
     let is_own = |file: GroupId| {
         let placement = analysis.groups.get(file).placement.as_ref();
@@ -78,12 +89,30 @@ pub fn list(state: &State, view: &View, by: Subject, top: usize) -> Vec<Hotspot>
                 range: path.map(|path| places::range_of(state, &path, line)).unwrap_or_default(),
                 file: name,
                 line: line.0,
-                direct: cost.direct,
-                cumulative: cost.cumulative,
+                direct: Some(cost.direct),
+                cumulative: Some(cost.cumulative),
                 label,
             }
         })
         .collect()
+}
+
+fn changed(state: &State, view: &View, rank: usize, spot: HotSpot) -> Hotspot {
+    let (file, line) =
+        spot.place.as_ref().map_or((String::new(), 0), |place| (place.file.clone(), place.line.unwrap_or(0)));
+    let group = view.index.named(&view.analysis, &file);
+    let path = group.and_then(|group| places::path_of(view, group));
+    Hotspot {
+        rank,
+        label: format!("{}  {}", spot.label().trim(), spot.description()),
+        function: spot.name,
+        uri: path.as_ref().and_then(|path| places::uri_of(state, path)),
+        range: path.map(|path| places::range_of(state, &path, LineNo(line))).unwrap_or_default(),
+        file,
+        line,
+        direct: None,
+        cumulative: None,
+    }
 }
 
 /// The place to go to from another, or from where one went last. Both ends are joined.

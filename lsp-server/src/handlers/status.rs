@@ -1,8 +1,9 @@
 //! What is open, how much of it is in this workspace, and which settings are ignored: for
 //! `perflens.showStatus`, `perflens/status` and `perflens.explain`.
 
-use profiler_core::view::document::Document as Words;
-use profiler_core::view::{explain, summary};
+use profiler_core::view::document::{Document, Sentence};
+use profiler_core::view::status::{Status as Words, whose};
+use profiler_core::view::{explain, summary, text};
 use serde::Serialize;
 
 use crate::state::State;
@@ -75,16 +76,14 @@ pub fn of(state: &State, folder: &Folder) -> Status {
         }
         Shown::View(view, _) => {
             let analysis = &view.analysis;
-            let numbers = summary::Numbers::of(analysis);
-            let kind = &analysis.selected().kind;
-            let placed = analysis.costs.accounting.shown().unwrap_or(0);
-            let is_mostly_placed = i128::from(placed) * 10 >= i128::from(analysis.costs.total) * 9;
-            status.state = if view.comparison.is_some() { "comparing" } else { "loaded" };
-            status.text = match &view.base_origin {
-                Some(base) => format!("{kind} {} vs {base}", view.origin),
-                None if is_mostly_placed => format!("{kind} {}", numbers.value(analysis.costs.total)),
-                None => format!("{kind} · {} placed", numbers.whole_percent(placed)),
+            let name = format!("{} {}", analysis.selected().kind, view.origin);
+            let words = match &view.base_origin {
+                Some(base) => Words::Comparing(&name, base),
+                None => Words::Loaded(&analysis.selected().kind, analysis),
             };
+            status.state = if view.comparison.is_some() { "comparing" } else { "loaded" };
+            status.text = words.text();
+            status.details.push(plain(&whose(analysis, None)));
             status.details.push(format!("{}: {}", view.origin, summary::amount(analysis)));
             status.details.extend(view.notes.iter().cloned());
             status.origin = Some(view.origin.clone());
@@ -114,12 +113,15 @@ pub fn of(state: &State, folder: &Folder) -> Status {
 /// Where the value of a folder's profile went, in words.
 pub fn explanation(folder: &Folder) -> String {
     match &folder.shown {
-        Shown::View(view, _) => {
-            let words: Words = explain::explain(&view.origin, &view.analysis);
-            profiler_core::view::text::plain(&words, Some(100))
-        }
+        Shown::View(view, _) => text::plain(&explain::explain(&view.origin, &view.analysis), Some(100)),
         Shown::Failed { why } => why.clone(),
         Shown::Loading { origin } => format!("{origin} is being opened."),
         Shown::Nothing => "No profile is open. Run perflens.openProfile with a file.".to_owned(),
     }
+}
+
+fn plain(sentence: &Sentence) -> String {
+    let mut document = Document::default();
+    document.paragraph([sentence.clone()]);
+    text::plain(&document, None).trim_end().to_owned()
 }
