@@ -130,6 +130,12 @@ fn truncated_files_are_refused_in_one_sentence() {
         assert_refused(&run_bytes(&raw[..cut]), &format!("raw cut at {cut}"));
     }
     assert_refused(&run_bytes(&raw[..raw.len() - 1]), "raw cut in its last field");
+    let zstd = ruzstd::encoding::compress_to_vec(&*raw, ruzstd::encoding::CompressionLevel::Fastest);
+    for cut in [5, zstd.len() / 2, zstd.len() - 1] {
+        let output = run_bytes(&zstd[..cut]);
+        assert_refused(&output, &format!("zstd cut at {cut}"));
+        assert!(output.stderr.contains("ends inside its compressed data"), "{}", output.stderr);
+    }
     let large = pprof::gzip(&Mini::parse(&format!("cpu/ns\n{}", "a.rs:1 f = 1\n".repeat(3_000))).raw());
     assert_refused(&run_bytes(&large[..large.len() - 20]), "large gzip");
 }
@@ -158,6 +164,8 @@ fn files_of_other_kinds_are_refused_in_one_sentence() {
     for (what, bytes) in cases {
         assert_refused(&run_bytes(bytes), what);
     }
+    let twice = run_bytes(&pprof::gzip(&example().gzip()));
+    assert!(twice.stderr.contains("compressed twice"), "{}", twice.stderr);
 }
 
 #[test]

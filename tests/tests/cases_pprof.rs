@@ -5,6 +5,8 @@ use perflens_tests::cli::{Report, Run, report_bytes};
 use perflens_tests::mini::Mini;
 use perflens_tests::pprof;
 use perflens_tests::reference::Numbers;
+use profiler_core::cancel::CancelFlag;
+use profiler_core::decode::{Limits, decode};
 
 fn report(text: &str) -> Report {
     report_bytes(Mini::parse(text).gzip(), &[])
@@ -76,13 +78,33 @@ fn compression_makes_no_difference() {
         encoder.write_all(&mini.raw()).unwrap();
         encoder.finish().unwrap()
     };
-    let zstd = ruzstd::encoding::compress_to_vec(&*mini.raw(), ruzstd::encoding::CompressionLevel::Fastest);
     let raw = report_bytes(mini.raw(), &[]);
-    for bytes in [mini.gzip(), zlib, zstd] {
+    for bytes in [mini.gzip(), zlib, zstd(&mini.raw())] {
         let compressed = report_bytes(bytes, &[]);
         assert_eq!(Numbers::of_report(&compressed), Numbers::of_report(&raw));
         assert_eq!(compressed.profile.notes, raw.profile.notes);
     }
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
+}
+
+/// rust-lang/flate2-rs#61, for zstd: tools that compress in parallel write many frames.
+#[test]
+fn all_frames_of_zstd_are_read() {
+    let mini = Mini::parse(THREE_FRAMES);
+    let (raw, whole) = (mini.raw(), report_bytes(mini.raw(), &[]));
+    let skippable = b"\x5a\x2a\x4d\x18\x03\0\0\0abc";
+    for cut in (0..=raw.len()).step_by(5) {
+        let (one, two) = (zstd(&raw[..cut]), zstd(&raw[cut..]));
+        for bytes in [[&one[..], &two].concat(), [&skippable[..], &one, skippable, &two, skippable].concat()] {
+            let profile = decode(&bytes[..], &Limits::default(), &CancelFlag::new()).unwrap();
+            assert_eq!(profile.samples().len(), mini.profile.sample.len(), "cut at {cut}");
+        }
+    }
+    let split = [zstd(&raw[..9]), zstd(&raw[9..])].concat();
+    assert_eq!(Numbers::of_report(&report_bytes(split, &[])), Numbers::of_report(&whole));
 }
 
 /// firefox-devtools/profiler#5214

@@ -1,4 +1,5 @@
-//! Compression around a profile: gzip (any number of members), zlib, zstd, or none.
+//! Compression around a profile: gzip (any number of members), zlib, zstd (any number of
+//! frames), or none.
 //! Recognised by magic bytes, never by the file's name.
 
 use std::io::{self, BufRead, Read};
@@ -6,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use flate2::bufread::{GzDecoder, ZlibDecoder};
+use ruzstd::decoding::errors::FrameDecoderError;
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use super::error::{DecodeError, DecodeErrorKind};
 
@@ -22,7 +25,7 @@ pub(super) struct Facts {
     pub(super) is_compressed: AtomicBool,
     /// Compressed bytes read so far.
     pub(super) bytes_read: AtomicU64,
-    /// Bytes after the last gzip member that are no gzip; they were left alone.
+    /// Bytes after the last gzip member or zstd frame that are neither; they were left alone.
     pub(super) has_trailing_bytes: AtomicBool,
 }
 
@@ -34,10 +37,7 @@ pub(super) fn open<'a>(source: impl Read + 'a) -> Result<Plain<'a>, DecodeError>
     let reader: Box<dyn Read + 'a> = match magic {
         [0x1f, 0x8b, ..] => Box::new(GzipMembers::new(bytes)),
         [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..] => Box::new(ZlibDecoder::new(bytes)),
-        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(
-            ruzstd::decoding::StreamingDecoder::new(bytes)
-                .map_err(|error| DecodeError::invalid(format!("its zstd header can't be read: {error}")))?,
-        ),
+        [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Box::new(ZstdFrames::new(bytes)),
         [0x04, 0x22, 0x4d, 0x18] => {
             return Err(DecodeError::new(
                 DecodeErrorKind::Unsupported,
@@ -159,4 +159,85 @@ impl<R: Read> Read for GzipMembers<R> {
         }
         Ok(0)
     }
+}
+
+/// All frames of a zstd file as one stream, skippable ones passed over: joined files have
+/// several, and so have those of tools that compress in parallel. What follows the last one is
+/// treated as behind gzip.
+struct ZstdFrames<R> {
+    bytes: Lookahead<R>,
+    decoder: FrameDecoder,
+    is_in_frame: bool,
+}
+
+impl<R: Read> ZstdFrames<R> {
+    fn new(bytes: Lookahead<R>) -> Self {
+        Self { bytes, decoder: FrameDecoder::new(), is_in_frame: false }
+    }
+
+    fn read_frame(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
+            let one = BlockDecodingStrategy::UptoBlocks(1);
+            self.decoder.decode_blocks(&mut self.bytes, one).map_err(zstd_error)?;
+        }
+        let n = self.decoder.read(into)?;
+        if n == 0 && !into.is_empty() {
+            let stored = self.decoder.get_checksum_from_data();
+            if stored.is_some() && stored != self.decoder.get_calculated_checksum() {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "its checksum is another"));
+            }
+            self.is_in_frame = false;
+        }
+        Ok(n)
+    }
+
+    fn skip_frame(&mut self) -> io::Result<()> {
+        let mut header = [0; 8];
+        self.bytes.read_exact(&mut header)?;
+        let [.., a, b, c, d] = header;
+        let length = u64::from(u32::from_le_bytes([a, b, c, d]));
+        let skipped = io::copy(&mut self.bytes.by_ref().take(length), &mut io::sink())?;
+        if skipped < length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
+    }
+}
+
+impl<R: Read> Read for ZstdFrames<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if into.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            if self.is_in_frame {
+                let n = self.read_frame(into)?;
+                if n > 0 {
+                    return Ok(n);
+                }
+            }
+            match self.bytes.peek(4)? {
+                [] => return Ok(0),
+                [0x28, 0xb5, 0x2f, 0xfd] => {
+                    self.decoder.reset(&mut self.bytes).map_err(zstd_error)?;
+                    self.is_in_frame = true;
+                }
+                [0x50..=0x5f, 0x2a, 0x4d, 0x18] => self.skip_frame()?,
+                _ => {
+                    self.bytes.facts.has_trailing_bytes.store(true, Ordering::Relaxed);
+                    return Ok(0);
+                }
+            }
+        }
+    }
+}
+
+/// An end that came too early is told from other damage.
+fn zstd_error(error: FrameDecoderError) -> io::Error {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(inner) = cause {
+        let io_kind = inner.downcast_ref::<io::Error>().map(io::Error::kind);
+        if io_kind == Some(io::ErrorKind::UnexpectedEof) {
+            return io::ErrorKind::UnexpectedEof.into();
+        }
+        cause = inner.source();
+    }
+    io::Error::new(io::ErrorKind::InvalidData, error.to_string())
 }

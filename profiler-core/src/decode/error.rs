@@ -72,6 +72,7 @@ impl DecodeError {
                 "it is a perf.data file, which can't be read yet; `perf script` output folded into stacks can"
             }
             [b'F', b'L', b'R', 0, ..] => "it is a JDK flight recording, which can't be read yet",
+            [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] => "it is compressed twice; decompress it once",
             [b'P', b'K', 3, 4, ..] => "it is a zip archive; extract the profile first",
             _ if prefix.iter().take(64).all(|&b| b == 0) => "it holds only zero bytes",
             _ if prefix.trim_ascii_start().starts_with(b"<") => "it is a web page or XML, not a profile",
