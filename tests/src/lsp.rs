@@ -281,6 +281,8 @@ struct State {
     trace: Vec<String>,
     /// The first thing that no server may do.
     fault: Option<String>,
+    /// The output ended within a message, which is a fault unless the end was abrupt.
+    is_cut: bool,
     stdout_closed: bool,
     reading: Reading,
     stderr: Vec<u8>,
@@ -343,8 +345,12 @@ impl Reader {
         let mut stdout = BufReader::new(stdout);
         let fault = loop {
             match read_frame(&mut stdout) {
-                Ok(Some(message)) => self.take(message),
-                Ok(None) => break None,
+                Ok(Output::Message(message)) => self.take(message),
+                Ok(Output::End) => break None,
+                Ok(Output::Cut) => {
+                    self.shared.lock().is_cut = true;
+                    break None;
+                }
                 Err(fault) => break Some(fault),
             }
             let mut state = self.shared.lock();
@@ -414,14 +420,22 @@ fn response_to(id: &Value, answer: Answer) -> Option<Value> {
     }
 }
 
-/// One frame, `None` at the end, or what is wrong.
-fn read_frame(stdout: &mut impl BufRead) -> Result<Option<Value>, String> {
+/// What comes out next.
+enum Output {
+    Message(Value),
+    End,
+    /// The end, within a frame.
+    Cut,
+}
+
+/// Reads what comes next, or tells what is wrong with it.
+fn read_frame(stdout: &mut impl BufRead) -> Result<Output, String> {
     let mut length = None;
     loop {
         let mut line = Vec::new();
         match stdout.read_until(b'\n', &mut line) {
-            Ok(0) if length.is_none() => return Ok(None),
-            Ok(0) => return Err("the output ends within a header".to_owned()),
+            Ok(0) if length.is_none() => return Ok(Output::End),
+            Ok(0) => return Ok(Output::Cut),
             Ok(_) => {}
             Err(error) => return Err(format!("reading the output: {error}")),
         }
@@ -432,12 +446,19 @@ fn read_frame(stdout: &mut impl BufRead) -> Result<Option<Value>, String> {
                 Some(Ok(value)) => length = Some(value),
                 _ => return Err(format!("not a frame on stdout: {line:?}")),
             },
+            None if "Content-Length: ".starts_with(&line) || line.starts_with("Content-Length: ") => {
+                return Ok(Output::Cut);
+            }
             None => return Err(format!("not a frame on stdout: {line:?}")),
         }
     }
     let mut body = vec![0; length.ok_or("a header without length")?];
-    stdout.read_exact(&mut body).map_err(|error| format!("the output ends within a message: {error}"))?;
-    serde_json::from_slice(&body).map(Some).map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&body)))
+    if stdout.read_exact(&mut body).is_err() {
+        return Ok(Output::Cut);
+    }
+    serde_json::from_slice(&body)
+        .map(Output::Message)
+        .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&body)))
 }
 
 /// A message as it goes over the pipe.
@@ -682,7 +703,11 @@ impl Client {
 
     /// Reads on.
     pub fn resume_reading(&self) {
-        self.shared.lock().reading = Reading::On;
+        let mut state = self.shared.lock();
+        if state.reading == Reading::Paused {
+            state.reading = Reading::On;
+        }
+        drop(state);
         self.shared.changed.notify_all();
     }
 
@@ -732,6 +757,7 @@ impl Client {
             let code = self.exit_code();
             assert!(any_code || code == Some(0), "the exit code is {code:?}");
         }
+        self.resume_reading();
         let start = Instant::now();
         let mut state = self.shared.lock();
         while !(state.stdout_closed && state.log_closed) && start.elapsed() < DEADLINE {
@@ -741,6 +767,8 @@ impl Client {
         let log = String::from_utf8_lossy(&state.stderr).into_owned();
         assert!(state.stdout_closed && state.log_closed, "something keeps the pipes of the server open: {log}");
         assert!(!log.contains("panicked at"), "{log}");
+        let is_orderly = self.child.try_wait().ok().flatten().is_some_and(|status| status.success());
+        assert!(!(state.is_cut && is_orderly), "the output ends within a message\n{}", state.describe());
         assert!(state.fault.is_none(), "{}\n{}", state.fault.clone().unwrap_or_default(), state.describe());
         assert!(state.orphans.is_empty(), "errors that nobody expected: {:?}\n{}", state.orphans, state.describe());
     }

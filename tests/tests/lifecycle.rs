@@ -595,13 +595,15 @@ fn after_shutdown_every_request_is_refused() {
 }
 
 #[test]
-fn a_session_whose_editor_forgets_initialized_still_shows_costs() {
+fn a_session_whose_editor_forgets_initialized_is_served() {
     let scene = scene();
     let start = scene.editor(editor("bare"));
     let params = start.initialize_params();
     let mut client = start.spawn();
     client.request("initialize", params);
     let uri = client.open(&scene.path("src/main.rs"));
+    client.hints(&uri);
+    client.command("perflens.openProfile", json!(["p.pb.gz"]));
     assert_eq!(client.hints_soon(&uri).len(), 3);
 }
 
@@ -691,29 +693,29 @@ fn ids_are_numbers_or_text() {
 /// chipsalliance/verible#1987
 #[test]
 fn headers_come_in_every_form() {
-    let mut client = Start::new(editor("vscode")).start();
+    let mut client = Start::new(editor("bare")).start();
     for header in [
-        "Content-Length: LEN\r\n\r\n",
-        "content-length: LEN\r\n\r\n",
-        "CONTENT-LENGTH: LEN\r\n\r\n",
-        "Content-Length:LEN\r\n\r\n",
-        "Content-Length:   LEN  \r\n\r\n",
-        "Content-Length: LEN\r\nContent-Type: application/vscode-jsonrpc; charset=utf-8\r\n\r\n",
-        "Content-Type: application/vscode-jsonrpc; charset=utf8\r\nContent-Length: LEN\r\n\r\n",
-        "Content-Type: application/vscode-jsonrpc\r\nContent-Length: LEN\r\n\r\n",
-        "content-type: text\r\nX-A: 1\r\nx-b: 2\r\nX-C:\r\nCONTENT-length: LEN\r\nX-D: a: b\r\n\r\n",
+        "Content-Length: #\r\n\r\n",
+        "content-length: #\r\n\r\n",
+        "CONTENT-LENGTH: #\r\n\r\n",
+        "Content-Length:#\r\n\r\n",
+        "Content-Length:   #  \r\n\r\n",
+        "Content-Length: #\r\nContent-Type: application/vscode-jsonrpc; charset=utf-8\r\n\r\n",
+        "Content-Type: application/vscode-jsonrpc; charset=utf8\r\nContent-Length: #\r\n\r\n",
+        "Content-Type: application/vscode-jsonrpc\r\nContent-Length: #\r\n\r\n",
+        "content-type: text\r\nX-A: 1\r\nx-b: 2\r\nX-C:\r\nCONTENT-length: #\r\nX-D: a: b\r\n\r\n",
     ] {
         let (id, message) = client.new_request("perflens-tests/unknown", Value::Null);
         let body = message.to_string();
         client.expect_answer(id);
-        client.raw(header.replace("LEN", &body.len().to_string()) + &body);
+        client.raw(header.replace('#', &body.len().to_string()) + &body);
         assert_eq!(code(&client.response(id).expect_err("it is unknown")), UNKNOWN_METHOD, "{header:?}");
     }
 }
 
 #[test]
 fn a_frame_may_be_cut_anywhere() {
-    let mut client = Start::new(editor("vscode")).start();
+    let mut client = Start::new(editor("bare")).start();
     let (id, message) = client.new_request("perflens-tests/unknown", json!({ "text": "é🔥" }));
     client.expect_answer(id);
     for byte in frame(&message) {
@@ -740,7 +742,7 @@ fn a_frame_may_be_cut_anywhere() {
 #[test]
 fn headers_that_say_nothing_useful_are_survived() {
     for header in ["Content-Length: x\r\n\r\n", "Content-Length: -1\r\n\r\n", "X-Only: 1\r\n\r\n"] {
-        let mut client = Start::new(editor("vscode")).start();
+        let mut client = Start::new(editor("bare")).start();
         client.raw(header);
         assert_eq!(code(&client.orphan()), PARSE_ERROR, "{header:?}");
         assert_answers(&mut client);
@@ -751,7 +753,7 @@ fn headers_that_say_nothing_useful_are_survived() {
 #[cfg(target_os = "linux")]
 fn a_length_beyond_all_reason_takes_no_memory() {
     for length in ["99999999999999", "18446744073709551615", "4000000000"] {
-        let mut client = Start::new(editor("vscode")).start();
+        let mut client = Start::new(editor("bare")).start();
         client.raw(format!("Content-Length: {length}\r\n\r\n{{}}"));
         std::thread::sleep(Duration::from_millis(200));
         let peak = peak_kib(client.pid());
