@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn slips_find_what_was_meant() {
-        let known = ["mode", "minShare", "perFile", "hotCount", "glyphs", "lead"];
+        let known = ["mode", "minShare", "perFile", "glyphs", "lead"];
         for (name, want) in [
             ("min_share", Some("minShare")),
             ("MINSHARE", Some("minShare")),

@@ -124,12 +124,12 @@ fn differences(pointer: &str, default: &Value, value: &Value, text: &mut String)
 
 #[test]
 fn later_layers_win_setting_by_setting() {
-    let scene = Scene::new("[hints]\nperFile = 2\nhotCount = 2\nminShare = 2\n[lens]\nminShare = 2\n");
+    let scene = Scene::new("[hints]\nperFile = 2\nglyphs = 'ascii'\nminShare = 2\n[lens]\nminShare = 2\n");
     let user = scene.path("home/config.toml");
-    fs::write(&user, "[hints]\nperFile = 1\nlead = true\n[log]\nlevel = 'debug'\n").unwrap();
+    fs::write(&user, "[hints]\nperFile = 1\nlead = true\n[refresh]\nwatch = false\n").unwrap();
     let mut layers = Layers {
         user_file: TomlFile::read(&user),
-        initialization_options: json!({"hints": {"hotCount": 3, "minShare": 3}, "lens": {"minShare": 3}}),
+        initialization_options: json!({"hints": {"glyphs": "unicode", "mode": "off", "minShare": 3}, "lens": {"minShare": 3}}),
         editor: json!({"hints": {"minShare": 4}, "lens": {"minShare": 4}}),
         ..scene.layers()
     };
@@ -137,13 +137,13 @@ fn later_layers_win_setting_by_setting() {
     check(
         &layers.resolve(Trust::Untrusted),
         expect![[r#"
-        hints.hotCount = 3
-        hints.lead = true
-        hints.minShare = 4.0
-        hints.perFile = 2
-        lens.minShare = 5.0
-        log.level = "debug"
-    "#]],
+            hints.lead = true
+            hints.minShare = 4.0
+            hints.mode = "off"
+            hints.perFile = 2
+            lens.minShare = 5.0
+            refresh.watch = false
+        "#]],
     );
 }
 
@@ -206,32 +206,32 @@ fn a_mistake_costs_one_setting() {
     let layers = Layers {
         initialization_options: json!({"hints": {"perFile": 9, "mode": "hot"}}),
         editor: json!({
-            "hints": {"perFile": 0, "mode": "al", "minShare": 100.5, "lead": "yes", "hotCount": 1.5, "glyphs": "ascii"},
+            "hints": {"perFile": 0, "mode": "al", "minShare": 100.5, "lead": "yes", "glyphs": "ascii"},
             "query": {"filters": ["fn~a", "nonsense"], "type": 5},
             "paths": {"rules": [{"from": "/build", "too": "."}], "roots": "/"},
             "lens": true,
-            "limits": {"profileMebibytes": -1},
+            "limits": {"profileMebibytes": -1, "workspaceFiles": 1.5},
         }),
         ..Layers::default()
     };
     check(
         &layers.resolve(Trust::Untrusted),
         expect![[r#"
-        hints.glyphs = "ascii"
-        hints.mode = "hot"
-        hints.perFile = 9
-        ! the editor's settings: `hints.hotCount` takes a whole number from 1 to 10000, not `1.5`
-        ! the editor's settings: `hints.lead` takes `true` or `false`, not `"yes"`
-        ! the editor's settings: `hints.minShare` takes a number from 0 to 100, not `100.5`
-        ! the editor's settings: `hints.mode` takes `all`, `hot` or `off`, not `"al"`; did you mean `all`?
-        ! the editor's settings: `hints.perFile` takes a whole number from 1 to 100000, not `0`
-        ! the editor's settings: `lens` is a group of settings, not `true`
-        ! the editor's settings: `limits.profileMebibytes` takes a whole number from 1 to 65536, not `-1`
-        ! the editor's settings: `paths.roots` takes a list of texts, not `"/"`
-        ! the editor's settings: `paths.rules`: unknown field `too`, expected `from` or `to`
-        ! the editor's settings: `query.filters`: filter `nonsense` has no operator; write FIELD=VALUE, or one of != ~ !~ ^ !^ for =
-        ! the editor's settings: `query.type` takes a text, not `5`
-    "#]],
+            hints.glyphs = "ascii"
+            hints.mode = "hot"
+            hints.perFile = 9
+            ! the editor's settings: `hints.lead` takes `true` or `false`, not `"yes"`
+            ! the editor's settings: `hints.minShare` takes a number from 0 to 100, not `100.5`
+            ! the editor's settings: `hints.mode` takes `all`, `hot` or `off`, not `"al"`; did you mean `all`?
+            ! the editor's settings: `hints.perFile` takes a whole number from 1 to 100000, not `0`
+            ! the editor's settings: `lens` is a group of settings, not `true`
+            ! the editor's settings: `limits.profileMebibytes` takes a whole number from 1 to 65536, not `-1`
+            ! the editor's settings: `limits.workspaceFiles` takes a whole number from 1 to 10000000, not `1.5`
+            ! the editor's settings: `paths.roots` takes a list of texts, not `"/"`
+            ! the editor's settings: `paths.rules`: unknown field `too`, expected `from` or `to`
+            ! the editor's settings: `query.filters`: filter `nonsense` has no operator; write FIELD=VALUE, or one of != ~ !~ ^ !^ for =
+            ! the editor's settings: `query.type` takes a text, not `5`
+        "#]],
     );
 }
 
@@ -325,7 +325,6 @@ normalize = true
 mode = "hot"
 minShare = 1
 perFile = 1
-hotCount = 1
 glyphs = "ascii"
 lead = true
 [lens]
@@ -343,9 +342,6 @@ profileMebibytes = 60000
 workspaceFiles = 1
 [refresh]
 watch = false
-delayMilliseconds = 0
-[log]
-level = "debug"
 "#;
 
 #[test]
@@ -353,30 +349,27 @@ fn an_untrusted_file_sets_looks_and_rules_into_the_workspace() {
     check(
         &Scene::new(EVERYTHING).layers().resolve(Trust::Untrusted),
         expect![[r#"
-        hints.glyphs = "ascii"
-        hints.hotCount = 1
-        hints.lead = true
-        hints.minShare = 1.0
-        hints.mode = "hot"
-        hints.perFile = 1
-        hover.enabled = false
-        lens.enabled = false
-        lens.minShare = 1.0
-        paths.rules = [{"from":"/build","to":"src"}]
-        withheld diagnostics.enabled = true
-        withheld limits.profileMebibytes = 60000
-        withheld limits.workspaceFiles = 1
-        withheld log.level = "debug"
-        withheld paths.roots = ["/"]
-        withheld paths.rules = {"from":"/usr","to":"/usr"}
-        withheld query.base = "base.pb.gz"
-        withheld query.filters = ["fn~a"]
-        withheld query.normalize = true
-        withheld query.type = "cpu"
-        withheld refresh.delayMilliseconds = 0
-        withheld refresh.watch = false
-        withheld source.file = "/etc/passwd"
-    "#]],
+            hints.glyphs = "ascii"
+            hints.lead = true
+            hints.minShare = 1.0
+            hints.mode = "hot"
+            hints.perFile = 1
+            hover.enabled = false
+            lens.enabled = false
+            lens.minShare = 1.0
+            paths.rules = [{"from":"/build","to":"src"}]
+            withheld diagnostics.enabled = true
+            withheld limits.profileMebibytes = 60000
+            withheld limits.workspaceFiles = 1
+            withheld paths.roots = ["/"]
+            withheld paths.rules = {"from":"/usr","to":"/usr"}
+            withheld query.base = "base.pb.gz"
+            withheld query.filters = ["fn~a"]
+            withheld query.normalize = true
+            withheld query.type = "cpu"
+            withheld refresh.watch = false
+            withheld source.file = "/etc/passwd"
+        "#]],
     );
 }
 
@@ -403,7 +396,6 @@ fn what_untrusted_files_may_set_is_a_closed_list() {
         .fold(String::new(), |text, setting| text + &setting.pointer + "\n");
     expect![[r#"
         hints.glyphs
-        hints.hotCount
         hints.lead
         hints.minShare
         hints.mode
@@ -423,16 +415,16 @@ fn only_the_workspace_file_is_bound_by_trust() {
     fs::write(&user, "paths.roots = ['/other']").unwrap();
     let layers = Layers {
         user_file: TomlFile::read(&user),
-        initialization_options: json!({"source": {"file": "a.pb"}, "log": {"level": "off"}}),
+        initialization_options: json!({"source": {"file": "a.pb"}, "refresh": {"watch": false}}),
         ..scene.layers()
     };
     check(
         &layers.resolve(Trust::Untrusted),
         expect![[r#"
-        log.level = "off"
-        paths.roots = ["/other"]
-        source.file = "a.pb"
-    "#]],
+            paths.roots = ["/other"]
+            refresh.watch = false
+            source.file = "a.pb"
+        "#]],
     );
 }
 

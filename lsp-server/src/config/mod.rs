@@ -56,8 +56,6 @@ pub struct Config {
     pub limits: Limits,
     /// When what is shown is brought up to date.
     pub refresh: Refresh,
-    /// What the server tells about its own work.
-    pub log: Log,
 }
 
 /// See [`Config::source`].
@@ -103,8 +101,6 @@ pub struct Hints {
     pub min_share: Percent,
     /// The most hints in one file; the costliest lines are kept.
     pub per_file: Whole<1, 100_000>,
-    /// How many lines of the workspace are hot in mode `hot`: those with the most direct cost.
-    pub hot_count: Whole<1, 10_000>,
     /// The characters of labels.
     pub glyphs: Glyphs,
     /// Start labels with a no-break space, for editors that draw them too close to the code.
@@ -117,7 +113,6 @@ impl Default for Hints {
             mode: HintMode::default(),
             min_share: Percent::literal(0.1),
             per_file: Whole::literal(200),
-            hot_count: Whole::literal(50),
             glyphs: Glyphs::default(),
             lead: false,
         }
@@ -131,7 +126,8 @@ pub enum HintMode {
     /// Every line that costs enough.
     #[default]
     All,
-    /// Only the hottest lines of the workspace.
+    /// Only lines with at least 3 % of the value placed in the workspace; in a comparison, those
+    /// that changed by more than 3 percentage points and more than chance.
     Hot,
     /// None.
     Off,
@@ -245,40 +241,12 @@ impl Default for Limits {
 pub struct Refresh {
     /// Open a profile again when its file is written again.
     pub watch: bool,
-    /// How long nothing may change before what is shown follows, in milliseconds.
-    pub delay_milliseconds: Whole<0, 60_000>,
 }
 
 impl Default for Refresh {
     fn default() -> Self {
-        Self { watch: true, delay_milliseconds: Whole::literal(150) }
+        Self { watch: true }
     }
-}
-
-/// See [`Config::log`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(deny_unknown_fields)]
-pub struct Log {
-    /// The least important messages that are logged.
-    pub level: LogLevel,
-}
-
-/// How important a message is; a level includes those before it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum LogLevel {
-    /// Nothing.
-    Off,
-    /// What failed.
-    Error,
-    /// What did not go as it should, and how it went on.
-    Warning,
-    /// What was opened, loaded and refreshed.
-    #[default]
-    Info,
-    /// What helps to find faults of perflens itself.
-    Debug,
 }
 
 impl Config {
