@@ -316,6 +316,8 @@ pub struct Costs {
     pub direct: Option<i64>,
     pub base_flat: Option<i64>,
     pub base_cumulative: Option<i64>,
+    pub samples: Option<i64>,
+    pub base_samples: Option<i64>,
     pub diff_flat: Option<i64>,
     pub diff_cumulative: Option<i64>,
 }

@@ -145,6 +145,19 @@ fn normalizing_rounds_half_away_from_zero_per_sample() {
     assert_eq!(report.line("a.rs", 3).costs.diff_flat, Some(2));
 }
 
+/// What a sample is worth may round to nothing; that it was taken stays true, and noise is judged
+/// by it.
+#[test]
+fn normalizing_loses_no_samples() {
+    let new = format!("samples/count cpu/ns\n{}a.rs:2 g = 1, 270", "a.rs:1 f = 1, 1\n".repeat(30));
+    let base = format!("samples/count cpu/ns\n{}a.rs:2 g = 1, 90", "a.rs:1 f = 1, 1\n".repeat(10));
+    let report = compare(&new, &base, &["--normalize"]);
+    assert_eq!((report.profile.records, report.profile.samples), (31, Some(31)));
+    let row = report.line("a.rs", 1);
+    assert_eq!((row.costs.cumulative, row.costs.base_cumulative), (0, Some(10)), "30 times a third of 1");
+    assert_eq!((row.costs.samples, row.costs.base_samples), (Some(30), Some(10)));
+}
+
 #[test]
 fn normalizing_by_an_absurd_factor_does_not_overflow() {
     // Net 1 with large values, scaled up to a large base.

@@ -249,6 +249,18 @@ fn annotate_waits_for_no_pipe() {
 }
 
 #[test]
+fn annotate_reads_no_file_that_fills_the_memory() {
+    let mini = Mini::parse("cpu/ns\nsrc/lib.rs:1 work = 40\n//- /src/lib.rs\nfn work() {}\n");
+    let workspace = mini.workspace();
+    mini.write_to(&workspace.path().join("cpu.pb"));
+    std::fs::File::create(workspace.path().join("src/lib.rs")).unwrap().set_len(1 << 40).unwrap();
+    let run = Run::new(["annotate", "src/lib.rs", "--profile", "cpu.pb"]).folder(workspace.path());
+    let output = run.memory(1500).output();
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    assert!(output.stderr.contains("too large"), "{}", output.stderr);
+}
+
+#[test]
 fn annotate_prints_json_and_markdown() {
     let run = || Run::new(["annotate", &go_text("src/demo/main.go"), "--profile", &cpu()]);
     let json: serde_json::Value = serde_json::from_str(&ok(run().args(["--format", "json"]))).unwrap();

@@ -42,6 +42,9 @@ pub(super) struct Arguments {
     format: Format,
 }
 
+/// Most bytes of a file that is annotated; bundles and generated tables are far smaller.
+const MAX_SOURCE: u64 = 256 << 20;
+
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let name = arguments.file.display().to_string();
     let fail = |what: &str| Failure::Input(format!("{name}: {what}"));
@@ -52,9 +55,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if path.is_dir() {
         return Err(fail("it is a folder; give a source file"));
     }
+    let metadata = fs::metadata(&path).map_err(|error| fail(&error.to_string()))?;
     // A pipe would have to be waited for.
-    if !path.is_file() {
+    if !metadata.is_file() {
         return Err(fail("it is no regular file; give a source file"));
+    }
+    if metadata.len() > MAX_SOURCE {
+        return Err(fail("it is too large for a source file"));
     }
     let mut selection = arguments.selection.clone();
     if selection.workspace.is_empty() {

@@ -160,13 +160,11 @@ impl Job<'_> {
             if sample % CHECK_EVERY == 0 {
                 cancel.check()?;
             }
-            let value = match self.scale {
-                None => values[sample],
-                Some(ratio) => ratio.apply(values[sample]),
-            };
-            if value == 0 {
+            // A value that is scaled to nothing is still that of a sample.
+            if values[sample] == 0 {
                 continue;
             }
+            let value = self.scale.map_or(values[sample], |ratio| ratio.apply(values[sample]));
             let mut stack = samples.stack(sample);
             if let Some(pruning) = self.pruning {
                 stack = pruning.apply(stack);

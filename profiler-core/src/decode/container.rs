@@ -178,7 +178,7 @@ impl<R: Read> ZstdFrames<R> {
     fn read_frame(&mut self, into: &mut [u8]) -> io::Result<usize> {
         while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
             let one = BlockDecodingStrategy::UptoBlocks(1);
-            self.decoder.decode_blocks(&mut self.bytes, one).map_err(zstd_error)?;
+            self.decoder.decode_blocks(&mut self.bytes, one).map_err(|error| zstd_error(&error))?;
         }
         let n = self.decoder.read(into)?;
         if n == 0 && !into.is_empty() {
@@ -216,7 +216,7 @@ impl<R: Read> Read for ZstdFrames<R> {
             match self.bytes.peek(4)? {
                 [] => return Ok(0),
                 [0x28, 0xb5, 0x2f, 0xfd] => {
-                    self.decoder.reset(&mut self.bytes).map_err(zstd_error)?;
+                    self.decoder.reset(&mut self.bytes).map_err(|error| zstd_error(&error))?;
                     self.is_in_frame = true;
                 }
                 [0x50..=0x5f, 0x2a, 0x4d, 0x18] => self.skip_frame()?,
@@ -230,8 +230,8 @@ impl<R: Read> Read for ZstdFrames<R> {
 }
 
 /// An end that came too early is told from other damage.
-fn zstd_error(error: FrameDecoderError) -> io::Error {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+fn zstd_error(error: &FrameDecoderError) -> io::Error {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(inner) = cause {
         let io_kind = inner.downcast_ref::<io::Error>().map(io::Error::kind);
         if io_kind == Some(io::ErrorKind::UnexpectedEof) {
