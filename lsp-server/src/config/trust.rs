@@ -2,7 +2,7 @@
 //!
 //! Opening a folder must not let its authors choose which files are read, how much memory is
 //! used, or what is connected to. So until somebody says that a workspace is trusted, its file
-//! may only set what changes the looks ([`allowed`]); the rest is ignored, and listed.
+//! may only set what changes the looks ([`allowance`]); the rest is ignored, and listed.
 //!
 //! Trust is given by the editor, or kept in the user's [`TrustStore`] for one folder *and* one
 //! content of the file: whoever pulls a changed `perflens.toml` is asked again. Everything that
