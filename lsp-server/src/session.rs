@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::config::Layers;
 use crate::config::places::Places;
-use crate::config::toml_file::{TomlFile, WorkspaceFile};
+use crate::config::toml_file::TomlFile;
 use crate::config::trust::TrustStore;
 use crate::handlers::diagnostics;
 use crate::loader::watch::Watch;
@@ -382,7 +382,8 @@ impl Session {
             let mut state = self.state();
             let state = &mut *state;
             let Some(own) = state.folders.get_mut(folder) else { return Ok(()) };
-            let Some(file) = WorkspaceFile::read(&own.root) else {
+            // The file as it was read and listed, not as it may be by now.
+            let Some(file) = own.layers.workspace_file.clone() else {
                 return Err(format!("{} has no perflens.toml to trust", own.root.display()));
             };
             state.trust.trust(&file).map_err(|error| error.to_string())?;

@@ -81,15 +81,7 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
         }
         CommandCall::Explain { file } => return explain(session, file.as_deref()),
         CommandCall::ChooseMatch { path, file } => return choose_match(session, path, file),
-        CommandCall::TrustWorkspace { folder: name } => {
-            let folder = match name {
-                Some(name) => folder(&session.state(), Some(&to_path(&name)))?,
-                None => folder(&session.state(), None)?,
-            };
-            let allowed = status::of(&session.state(), &session.state().folders[folder]).ignored;
-            session.trust(folder).map_err(invalid)?;
-            return Ok(json!({ "allowed": allowed }));
-        }
+        CommandCall::TrustWorkspace { folder: name } => return trust(session, name.as_deref()),
         CommandCall::ShowStatus {} => return Ok(json!(status::all(&session.state()))),
         CommandCall::ToggleHints { mode } => {
             toggle_hints(session, mode);
@@ -261,6 +253,32 @@ pub async fn callers(session: &Arc<Session>, snapshot: Snapshot, line: u32, of: 
         callers: found.callers.iter().map(row).collect(),
         callees: found.callees.iter().map(row).collect(),
     })
+}
+
+/// Trusts a folder that is named; asks first, with what it allows, when none is.
+fn trust(session: &Arc<Session>, name: Option<&str>) -> Result<Value, Error> {
+    let (at, allowed) = {
+        let state = session.state();
+        let at = folder(&state, name.map(to_path).as_ref())?;
+        (at, status::of(&state, &state.folders[at]).ignored)
+    };
+    let result = json!({ "allowed": allowed });
+    if name.is_some() {
+        session.trust(at).map_err(invalid)?;
+        return Ok(result);
+    }
+    let what = if allowed.is_empty() { "nothing more than it may now".to_owned() } else { allowed.join("; ") };
+    let question = format!("perflens: trust perflens.toml of this workspace? It would allow: {what}");
+    let session = Arc::clone(session);
+    tokio::spawn(async move {
+        if session.editor.choose(question, vec!["Trust".to_owned(), "Don't".to_owned()]).await.as_deref()
+            == Some("Trust")
+            && let Err(why) = session.trust(at)
+        {
+            session.editor.say(MessageType::ERROR, format!("perflens: {why}"));
+        }
+    });
+    Ok(result)
 }
 
 /// Goes to a hot spot; its row is the result, for editors that can't be sent anywhere.
