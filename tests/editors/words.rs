@@ -1,4 +1,4 @@
-//! Groups the words of a text by length. Märchen, 漢字, 🔥: characters of every width in UTF-8.
+//! Groups the words of a text by length. Märchen, →, 🔥: characters of every width in UTF-8.
 use std::collections::HashMap;
 
 fn main() {
