@@ -29,7 +29,7 @@ use crate::handlers::hotspots::Hotspot;
 use crate::handlers::status::Status;
 use crate::handlers::{actions, calls, commands, diagnostics, ext, hints, hover, lenses, status};
 use crate::lsp::client::Editor;
-use crate::session::Session;
+use crate::session::{Cause, Session};
 use crate::state::Snapshot;
 use crate::state::documents::file_path;
 use crate::state::view::View;
@@ -164,7 +164,8 @@ impl LanguageServer for Server {
         // Some editors forget to say that they are ready.
         self.session.start();
         let document = parameters.text_document;
-        self.session.state().open_document(document.uri, document.version, document.text);
+        self.session.state().open_document(document.uri.clone(), document.version, document.text);
+        self.session.document_opened(&document.uri);
         diagnostics::publish(&self.session);
     }
 
@@ -203,7 +204,7 @@ impl LanguageServer for Server {
             (state.folders.len() - added..state.folders.len()).collect()
         };
         for folder in added {
-            self.session.load(folder, "folder added");
+            self.session.load(folder, Cause::Settings);
         }
     }
 

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::config::Layers;
 use crate::config::places::Places;
-use crate::config::toml_file::TomlFile;
+use crate::config::toml_file::{TomlFile, WORKSPACE_FILE};
 use crate::config::trust::TrustStore;
 use crate::handlers::diagnostics;
 use crate::loader::watch::Watch;
@@ -24,7 +24,7 @@ use crate::lsp::client::Editor;
 use crate::state::State;
 use crate::state::capabilities::Capabilities;
 use crate::state::documents::file_path;
-use crate::state::folder::{Shown, Wanted};
+use crate::state::folder::Shown;
 
 /// Shorter work shows no progress.
 const PROGRESS_AFTER: Duration = Duration::from_millis(300);
@@ -41,6 +41,19 @@ pub struct Session {
     refresh: Refresh,
     next_token: AtomicU64,
     is_started: AtomicBool,
+}
+
+/// Why a profile is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Settings were read; they need not have changed.
+    Settings,
+    /// The user asked for it.
+    Command,
+    /// The profile was written again.
+    Written,
+    /// There is a file that was not there when files were listed.
+    NewFile,
 }
 
 /// At most one question to look again is open per kind; what comes meanwhile is one more.
@@ -108,11 +121,8 @@ impl Session {
         }));
         tokio::spawn(async move {
             session.pull_settings().await;
-            session.report_settings();
-            let count = session.state().folders.len();
-            for folder in 0..count {
-                session.load(folder, "initialize");
-            }
+            session.follow_files();
+            session.apply_settings();
         });
     }
 
@@ -135,7 +145,6 @@ impl Session {
             if let Some(folder) = state.folders.iter_mut().find(|folder| folder.root == root) {
                 folder.layers.editor = settings;
                 folder.read_settings(&state.trust);
-                folder.wanted = follow(&folder.wanted, folder.configured());
             }
         }
     }
@@ -151,19 +160,13 @@ impl Session {
             for folder in &mut state.folders {
                 folder.layers.editor = pushed.clone();
                 folder.read_settings(&state.trust);
-                folder.wanted = follow(&folder.wanted, folder.configured());
             }
         }
         tokio::spawn(async move {
             if is_pulled {
                 session.pull_settings().await;
             }
-            session.report_settings();
-            let count = session.state().folders.len();
-            for folder in 0..count {
-                session.load(folder, "settings");
-            }
-            session.look_again();
+            session.apply_settings();
         });
     }
 
@@ -184,20 +187,27 @@ impl Session {
         }
     }
 
-    /// Loads what is wanted for a folder, unless it is what is shown or on its way.
-    pub fn load(self: &Arc<Self>, folder: usize, cause: &'static str) {
+    /// Loads what is wanted for a folder. After a change of settings only if that changed what
+    /// is wanted.
+    pub fn load(self: &Arc<Self>, folder: usize, cause: Cause) {
         let (wish, root, generation, cancel, had_view) = {
             let mut state = self.state();
             let others: Vec<PathBuf> = state.folders.iter().map(|folder| folder.root.clone()).collect();
             let Some(own) = state.folders.get_mut(folder) else { return };
+            let wish = own.new_wish(&others);
+            if cause == Cause::Settings && wish == own.wish {
+                return;
+            }
+            own.wish.clone_from(&wish);
             if let Some(load) = own.load.take() {
                 load.cancel();
             }
             own.generation += 1;
-            let Some(wish) = own.wish(&others) else {
+            let Some(wish) = wish else {
                 state.show(folder, Shown::Nothing);
                 drop(state);
                 self.follow_files();
+                self.look_again();
                 return;
             };
             let cancel = CancelFlag::new();
@@ -209,7 +219,7 @@ impl Session {
             }
             (wish, own.root.clone(), own.generation, cancel, had_view)
         };
-        tracing::info!("opening {} ({cause})", wish.profile.display());
+        tracing::info!("opening {} ({cause:?})", wish.profile.display());
         self.follow_files();
         let session = Arc::clone(self);
         tokio::spawn(async move {
@@ -291,16 +301,12 @@ impl Session {
         }
     }
 
-    /// Watches the profiles that are shown or wanted, as far as the settings say so.
+    /// Watches profiles and settings.
     fn follow_files(&self) {
         let files = {
             let state = self.state();
-            state
-                .folders
-                .iter()
-                .filter(|folder| folder.config().refresh.watch)
-                .flat_map(|folder| folder.wanted.profile.iter().chain(&folder.wanted.base).cloned())
-                .collect()
+            let user = self.places.config.clone();
+            state.folders.iter().flat_map(super::state::folder::Folder::watched).chain(user).collect()
         };
         if let Some(watch) = self.watch.get() {
             watch.set(files);
@@ -308,17 +314,62 @@ impl Session {
     }
 
     fn files_changed(self: &Arc<Self>, files: &HashSet<PathBuf>) {
-        let folders: Vec<usize> = {
-            let state = self.state();
+        let mut are_settings = false;
+        let written: Vec<usize> = {
+            let mut state = self.state();
+            let state = &mut *state;
+            let user = self.places.config.as_ref().filter(|path| files.contains(*path));
+            if let Some(path) = user {
+                state.shared.user_file = TomlFile::read(path);
+            }
+            for folder in &mut state.folders {
+                if user.is_some() || files.contains(&folder.root.join(WORKSPACE_FILE)) {
+                    are_settings = true;
+                    folder.layers.user_file.clone_from(&state.shared.user_file);
+                    folder.read_settings(&state.trust);
+                }
+            }
             (0..state.folders.len())
                 .filter(|&at| {
-                    let wanted = &state.folders[at].wanted;
-                    wanted.profile.iter().chain(&wanted.base).any(|file| files.contains(file) && file.exists())
+                    let folder = &state.folders[at];
+                    folder.profile().iter().chain(&folder.base()).any(|file| files.contains(file) && file.exists())
                 })
                 .collect()
         };
-        for folder in folders {
-            self.load(folder, "the file was written");
+        for folder in written {
+            self.load(folder, Cause::Written);
+        }
+        if are_settings {
+            self.apply_settings();
+        }
+    }
+
+    /// Settings have been read: tells what is wrong with them, and shows what they say.
+    fn apply_settings(self: &Arc<Self>) {
+        self.report_settings();
+        let count = self.state().folders.len();
+        for folder in 0..count {
+            self.load(folder, Cause::Settings);
+        }
+        self.look_again();
+    }
+
+    /// A document was opened. When the profile has costs for a file of its name that could not
+    /// be found, the list of files may be out of date.
+    pub fn document_opened(self: &Arc<Self>, uri: &Url) {
+        let folder = {
+            let mut state = self.state();
+            let Some(document) = state.documents.get(uri) else { return };
+            let path = document.path.clone();
+            let is_missed = state.snapshot(uri).is_some_and(|snapshot| {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                snapshot.view.is_some_and(|view| view.file(&snapshot.file).is_none() && view.misses(&name))
+            });
+            let Some(at) = state.folder_of(&path).filter(|_| is_missed) else { return };
+            state.folders[at].listed_for.insert(path).then_some(at)
+        };
+        if let Some(folder) = folder {
+            self.load(folder, Cause::NewFile);
         }
     }
 
@@ -369,11 +420,11 @@ impl Session {
             let mut state = self.state();
             let state = &mut *state;
             let Some(own) = state.folders.get_mut(folder) else { return };
-            own.wanted.profile = Some(own.root.join(path));
+            own.chosen.profile = Some(Some(own.root.join(path)));
             own.layers.set_for_session("query.type", value_type.map_or(Value::Null, Value::String));
             own.read_settings(&state.trust);
         }
-        self.load(folder, "opened");
+        self.load(folder, Cause::Command);
     }
 
     /// Trusts a folder's file as it is now; what that allows must have been told before.
@@ -388,16 +439,11 @@ impl Session {
             };
             state.trust.trust(&file).map_err(|error| error.to_string())?;
             own.read_settings(&state.trust);
-            own.wanted = follow(&own.wanted, own.configured());
         }
-        self.load(folder, "trusted");
+        self.load(folder, Cause::Settings);
+        self.look_again();
         Ok(())
     }
-}
-
-/// A setting that names a profile counts until the user opens another.
-fn follow(wanted: &Wanted, configured: Wanted) -> Wanted {
-    if wanted.profile.is_none() { configured } else { wanted.clone() }
 }
 
 /// The workspace folders of `initialize`: the list, else the older single root. What is no

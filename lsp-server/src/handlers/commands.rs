@@ -14,9 +14,9 @@ use super::hotspots::Hotspot;
 use super::{actions, calls, ext, hotspots, invalid, on_pool, places, status};
 use crate::commands::{CommandCall, Subject};
 use crate::config::HintMode;
-use crate::session::Session;
+use crate::session::{Cause, Session};
 use crate::state::documents::file_path;
-use crate::state::folder::Shown;
+use crate::state::folder::{Chosen, Shown};
 use crate::state::view::View;
 use crate::state::{Snapshot, State};
 
@@ -41,31 +41,30 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
         CommandCall::Refresh {} => {
             let count = session.state().folders.len();
             for folder in 0..count {
-                session.load(folder, "refresh");
+                session.load(folder, Cause::Command);
             }
         }
         CommandCall::Clear {} => {
             let folder = folder(&session.state(), None)?;
-            session.state().folders[folder].wanted = crate::state::folder::Wanted::default();
-            session.load(folder, "clear");
-            session.look_again();
+            session.state().folders[folder].chosen = Chosen { profile: Some(None), base: Some(None) };
+            session.load(folder, Cause::Command);
         }
         CommandCall::CompareWith { path, normalize } => {
             let folder = folder(&session.state(), None)?;
             {
                 let mut state = session.state();
                 let own = &mut state.folders[folder];
-                if own.wanted.profile.is_none() {
+                if own.profile().is_none() {
                     return Err(invalid("no profile is open to compare; run perflens.openProfile first"));
                 }
-                own.wanted.base = Some(own.root.join(path));
+                own.chosen.base = Some(Some(own.root.join(path)));
             }
             set(session, "query.normalize", json!(normalize))?;
         }
         CommandCall::StopComparing {} => {
             let folder = folder(&session.state(), None)?;
-            session.state().folders[folder].wanted.base = None;
-            session.load(folder, "stop comparing");
+            session.state().folders[folder].chosen.base = Some(None);
+            session.load(folder, Cause::Command);
         }
         CommandCall::NextHotspot { file, line } => return Ok(go(session, file, line, true)),
         CommandCall::PreviousHotspot { file, line } => return Ok(go(session, file, line, false)),
@@ -110,7 +109,7 @@ fn set(session: &Arc<Session>, pointer: &str, value: Value) -> Result<(), Error>
         own.layers.set_for_session(pointer, value);
         own.read_settings(&state.trust);
     }
-    session.load(at, "command");
+    session.load(at, Cause::Command);
     Ok(())
 }
 
@@ -316,29 +315,13 @@ fn explain(session: &Arc<Session>, file: Option<&str>) -> Result<Value, Error> {
         format!("{} has costs in {}; it was found by: {evidence}.", own.display(), view.origin)
     } else {
         let name = own.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let refused: Vec<String> = unmatched(view, &name);
+        let refused = view.unmatched(&name);
         if refused.is_empty() {
             format!("{} names no file called {name}.", view.origin)
         } else {
             format!("{} names files called {name}, but: {}.", view.origin, refused.join("; "))
         }
     }))
-}
-
-/// Paths of the profile with this file name that were not matched, each with the reason.
-fn unmatched(view: &View, name: &str) -> Vec<String> {
-    let analysis = &view.analysis;
-    analysis
-        .groups
-        .all()
-        .iter()
-        .filter_map(|group| {
-            let placement = group.placement.as_ref()?;
-            let path = analysis.profile.path(*group.files.first()?);
-            let is_it = placement.path.is_none() && path.rsplit('/').next() == Some(name);
-            is_it.then(|| format!("{path}: {}", placement.evidence))
-        })
-        .collect()
 }
 
 /// Settles what a path means, by a rule for the session.
@@ -382,7 +365,7 @@ fn choose_match(session: &Arc<Session>, path: Option<String>, file: Option<Strin
         let state = &mut *state;
         state.folders[at].read_settings(&state.trust);
     }
-    session.load(at, "chose a match");
+    session.load(at, Cause::Command);
     Ok(Value::Null)
 }
 

@@ -30,20 +30,16 @@ pub fn hints(snapshot: &Snapshot, range: Range) -> Vec<InlayHint> {
         Some(changes) => hint::change_hints(changes, 1..=u32::MAX, &settings),
         None => hint::hints(file, 1..=u32::MAX, &settings, &|_| false),
     };
-    let wanted = range.start.line as usize..=range.end.line as usize;
-    hints
-        .into_iter()
-        .filter(|hint| !hint.is_gone)
-        .filter_map(|hint| {
-            let line = document.map.buffer_line(hint.line)?;
-            if !wanted.contains(&line) || line >= document.text.line_count() {
-                return None;
-            }
-            let position = document.text.end_of_line(line, snapshot.capabilities.encoding);
+    let hints: Vec<_> = hints.into_iter().filter(|hint| !hint.is_gone).collect();
+    let last = (range.end.line as usize).min(document.text.line_count() - 1);
+    (range.start.line as usize..=last)
+        .filter_map(|line| {
+            let profiled = document.map.profiled_line(line)?;
+            let hint = &hints[hints.binary_search_by_key(&profiled, |hint| hint.line).ok()?];
             let data = HintData { uri: document.uri.clone(), version: document.version, line: hint.line };
             Some(InlayHint {
-                position,
-                label: InlayHintLabel::String(hint.label),
+                position: document.text.end_of_line(line, snapshot.capabilities.encoding),
+                label: InlayHintLabel::String(hint.label.clone()),
                 kind: None,
                 text_edits: None,
                 tooltip: None,

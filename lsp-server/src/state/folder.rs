@@ -1,5 +1,6 @@
 //! One workspace folder: its settings, and what is shown for its files.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use profiler_core::cancel::CancelFlag;
 use profiler_core::paths::Workspace;
 
 use super::view::View;
-use crate::config::toml_file::WorkspaceFile;
+use crate::config::toml_file::{WORKSPACE_FILE, WorkspaceFile};
 use crate::config::trust::{Trust, TrustStore};
 use crate::config::{Config, Layers, Resolved};
 use crate::loader::Wish;
@@ -23,8 +24,12 @@ pub struct Folder {
     pub trust: Trust,
     /// The settings in force.
     pub resolved: Resolved,
-    /// What the user wants to see; outlives the settings that started it.
-    pub wanted: Wanted,
+    /// What the user chose in this session, instead of what the settings say.
+    pub chosen: Chosen,
+    /// What is shown, or on its way.
+    pub wish: Option<Wish>,
+    /// Documents whose opening has led to a new listing of files; each does once.
+    pub listed_for: HashSet<PathBuf>,
     /// What is shown.
     pub shown: Shown,
     /// Counts wishes; a load that comes back under another number is thrown away.
@@ -33,13 +38,14 @@ pub struct Folder {
     pub load: Option<CancelFlag>,
 }
 
-/// What the user wants to see, where it differs from the settings.
+/// What the user chose to see. The outer `None` leaves it to the settings, the inner one means
+/// nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct Chosen {
     /// The profile.
-    pub profile: Option<PathBuf>,
+    pub profile: Option<Option<PathBuf>>,
     /// The base.
-    pub base: Option<PathBuf>,
+    pub base: Option<Option<PathBuf>>,
 }
 
 /// What is shown for a folder.
@@ -70,13 +76,14 @@ impl Folder {
             layers: shared.clone(),
             trust: Trust::Untrusted,
             resolved: Resolved::default(),
-            wanted: Wanted::default(),
+            chosen: Chosen::default(),
+            wish: None,
+            listed_for: HashSet::new(),
             shown: Shown::Nothing,
             generation: 0,
             load: None,
         };
         folder.read_settings(store);
-        folder.wanted = folder.configured();
         folder
     }
 
@@ -88,10 +95,21 @@ impl Folder {
         self.resolved = self.layers.resolve(self.trust);
     }
 
-    /// What the settings say to show.
-    pub fn configured(&self) -> Wanted {
-        let config = self.config();
-        Wanted { profile: config.source_file(&self.root), base: config.base_file(&self.root) }
+    /// The profile to show.
+    pub fn profile(&self) -> Option<PathBuf> {
+        self.chosen.profile.clone().unwrap_or_else(|| self.config().source_file(&self.root))
+    }
+
+    /// The profile to compare with.
+    pub fn base(&self) -> Option<PathBuf> {
+        self.chosen.base.clone().unwrap_or_else(|| self.config().base_file(&self.root))
+    }
+
+    /// The files whose change changes what is shown.
+    pub fn watched(&self) -> impl Iterator<Item = PathBuf> {
+        let settings = std::iter::once(self.root.join(WORKSPACE_FILE));
+        let profiles = self.config().refresh.watch.then(|| self.profile().into_iter().chain(self.base()));
+        settings.chain(profiles.into_iter().flatten())
     }
 
     /// The settings in force.
@@ -101,13 +119,13 @@ impl Folder {
 
     /// The wish as a whole; `None` when no profile is wanted. `others` are the other folders
     /// of the session, whose files count as well.
-    pub fn wish(&self, others: &[PathBuf]) -> Option<Wish> {
+    pub fn new_wish(&self, others: &[PathBuf]) -> Option<Wish> {
         let config = self.config();
         let mut roots = config.roots(&self.root);
         roots.extend(others.iter().filter(|other| **other != self.root).cloned());
         Some(Wish {
-            profile: self.wanted.profile.clone()?,
-            base: self.wanted.base.clone(),
+            profile: self.profile()?,
+            base: self.base(),
             normalize: config.query.normalize,
             value_type: config.query.value_type.clone(),
             filters: config.query.filters.clone(),

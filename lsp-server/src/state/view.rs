@@ -90,6 +90,22 @@ impl View {
         Some(FileChanges { analysis: &self.analysis, compared: &comparison.compared, index: &comparison.index, name })
     }
 
+    /// Paths of the profile with this file name that have no file here, each with the reason.
+    pub fn unmatched(&self, name: &str) -> Vec<String> {
+        let profile = &self.analysis.profile;
+        let named = |path: &str| path.rsplit('/').next() == Some(name);
+        (self.analysis.groups.all().iter())
+            .filter_map(|group| Some((profile.path(*group.files.first()?), group.placement.as_ref()?)))
+            .filter(|(path, placement)| placement.path.is_none() && named(path))
+            .map(|(path, placement)| format!("{path}: {}", placement.evidence))
+            .collect()
+    }
+
+    /// Whether the profile has costs for a file of this name that was not found.
+    pub fn misses(&self, name: &str) -> bool {
+        !self.unmatched(name).is_empty()
+    }
+
     /// The text of a file when the profile was loaded.
     pub fn profiled_text(&self, path: &Path) -> Option<&Text> {
         self.texts.get(path)
