@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use lsp_types::{Diagnostic, DiagnosticSeverity, Url};
 use profiler_core::view::hint::Mode;
-use profiler_core::view::lens;
 
+use super::lenses;
 use crate::session::Session;
 use crate::state::Snapshot;
 
@@ -34,14 +34,8 @@ pub fn publish(session: &Arc<Session>) {
 fn diagnostics(snapshot: &Snapshot) -> Vec<Diagnostic> {
     let Some(mut settings) = super::settings(&snapshot.config) else { return Vec::new() };
     settings.mode = Mode::Hot;
-    let Some(view) = &snapshot.view else { return Vec::new() };
-    let Some(file) = view.file(&snapshot.file) else { return Vec::new() };
-    let lenses = match view.changes(file) {
-        Some(changes) => lens::change_lenses(file, changes, &settings),
-        None => lens::lenses(file, &settings),
-    };
     let document = &snapshot.document;
-    lenses
+    lenses::rows(snapshot, &settings)
         .into_iter()
         .filter_map(|lens| {
             let line = document.map.buffer_line(lens.line)?;

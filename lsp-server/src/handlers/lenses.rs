@@ -1,7 +1,8 @@
 //! `textDocument/codeLens`. Lenses come with their command: some editors never ask for it.
 
 use lsp_types::{CodeLens, Command, Position, Range};
-use profiler_core::view::lens;
+use profiler_core::view::hint::Settings;
+use profiler_core::view::lens::{self, Lens};
 
 use crate::state::Snapshot;
 
@@ -10,14 +11,8 @@ pub fn lenses(snapshot: &Snapshot) -> Vec<CodeLens> {
     let config = &snapshot.config.lens;
     let Some(mut settings) = super::settings(&snapshot.config).filter(|_| config.enabled) else { return Vec::new() };
     settings.min_basis_points = super::basis_points(config.min_share.get());
-    let Some(view) = &snapshot.view else { return Vec::new() };
-    let Some(file) = view.file(&snapshot.file) else { return Vec::new() };
-    let lenses = match view.changes(file) {
-        Some(changes) => lens::change_lenses(file, changes, &settings),
-        None => lens::lenses(file, &settings),
-    };
     let document = &snapshot.document;
-    lenses
+    rows(snapshot, &settings)
         .into_iter()
         .filter_map(|lens| {
             let line = u32::try_from(document.map.buffer_line(lens.line)?).ok()?;
@@ -33,4 +28,14 @@ pub fn lenses(snapshot: &Snapshot) -> Vec<CodeLens> {
             })
         })
         .collect()
+}
+
+/// The lenses of the document's file, at lines of the profile.
+pub(super) fn rows(snapshot: &Snapshot, settings: &Settings) -> Vec<Lens> {
+    let Some(view) = &snapshot.view else { return Vec::new() };
+    let Some(file) = view.file(&snapshot.file) else { return Vec::new() };
+    match view.changes(file) {
+        Some(changes) => lens::change_lenses(file, changes, settings),
+        None => lens::lenses(file, settings),
+    }
 }
