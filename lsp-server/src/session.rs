@@ -204,10 +204,13 @@ impl Session {
             }
             own.generation += 1;
             let Some(wish) = wish else {
+                let had_view = own.view().is_some();
                 state.show(folder, Shown::Nothing);
                 drop(state);
                 self.follow_files();
-                self.look_again();
+                if had_view {
+                    self.look_again();
+                }
                 return;
             };
             let cancel = CancelFlag::new();
@@ -351,7 +354,11 @@ impl Session {
         for folder in 0..count {
             self.load(folder, Cause::Settings);
         }
-        self.look_again();
+        // How costs look may have changed; without any there is nothing to look at.
+        let has_view = self.state().folders.iter().any(|folder| folder.view().is_some());
+        if has_view {
+            self.look_again();
+        }
     }
 
     /// A document was opened. When the profile has costs for a file of its name that could not

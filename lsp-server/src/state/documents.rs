@@ -31,7 +31,7 @@ impl Document {
     pub fn remap(&mut self, profiled: Option<&Text>) {
         self.map = match profiled {
             Some(profiled) => LineMap::between(profiled, &self.text),
-            None => LineMap::identity(self.text.line_count()),
+            None => LineMap::identity(&self.text),
         };
     }
 

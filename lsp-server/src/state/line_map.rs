@@ -6,37 +6,39 @@
 
 use super::text::{LineEdit, Text};
 
-/// Per line of the buffer, the line of the profiled text, from 1; 0 when it is another line.
+/// Per line of the buffer, the line of the profiled text, from 1 and as compilers count them; 0
+/// when it is another line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineMap {
     lines: Vec<u32>,
-    /// Whether the buffer is the profiled text, line by line.
-    is_identity: bool,
+    /// Every line is the one of its own number.
+    is_plain: bool,
+    /// The buffer is not the profiled text.
+    differs: bool,
 }
 
 impl LineMap {
     /// For a buffer whose text is the profiled one.
-    pub fn identity(line_count: usize) -> Self {
-        Self { lines: (1..).take(line_count).collect(), is_identity: true }
+    pub fn identity(text: &Text) -> Self {
+        let lines = text.compiler_lines();
+        Self { is_plain: lines.iter().zip(1..).all(|(&line, number)| line == number), lines, differs: false }
     }
 
     /// For a buffer that may differ: lines at the beginning and the end that agree are mapped.
     pub fn between(profiled: &Text, buffer: &Text) -> Self {
         if profiled.content() == buffer.content() {
-            return Self::identity(buffer.line_count());
+            return Self::identity(buffer);
         }
+        let numbers = profiled.compiler_lines();
         let (old, new) = (profiled.line_count(), buffer.line_count());
         let common = old.min(new);
         let prefix = (0..common).take_while(|&line| profiled.line(line) == buffer.line(line)).count();
         let suffix =
             (1..=common - prefix).take_while(|&back| profiled.line(old - back) == buffer.line(new - back)).count();
-        let first_after = old - suffix + 1;
-        let lines = (1..)
-            .take(prefix)
-            .chain(std::iter::repeat_n(0, new - prefix - suffix))
-            .chain((u32::try_from(first_after).unwrap_or(u32::MAX)..).take(suffix))
-            .collect();
-        Self { lines, is_identity: false }
+        let mut lines = numbers[..prefix].to_vec();
+        lines.resize(new - suffix, 0);
+        lines.extend_from_slice(&numbers[old - suffix..]);
+        Self { lines, is_plain: false, differs: true }
     }
 
     /// Follows an edit.
@@ -50,7 +52,9 @@ impl LineMap {
         if edit.keeps_first {
             lines[0] = first;
         }
-        self.is_identity &= edit.old == edit.new && edit.keeps_first && edit.keeps_last && edit.new <= 2;
+        let is_same = edit.old == edit.new && edit.keeps_first && edit.keeps_last && edit.new <= 2;
+        self.is_plain &= is_same;
+        self.differs |= !is_same;
         self.lines.splice(edit.first..=last_old, lines);
     }
 
@@ -60,7 +64,7 @@ impl LineMap {
     pub fn after(&self, later: &Self) -> Self {
         let through = |line: &u32| line.checked_sub(1).and_then(|line| self.lines.get(line as usize).copied());
         let lines = later.lines.iter().map(|line| through(line).unwrap_or(0)).collect();
-        Self { lines, is_identity: self.is_identity && later.is_identity }
+        Self { lines, is_plain: self.is_plain && later.is_plain, differs: self.differs || later.differs }
     }
 
     /// The line of the profiled text, from 1, that a line of the buffer (from 0) is.
@@ -70,7 +74,7 @@ impl LineMap {
 
     /// The line of the buffer, from 0, that a line of the profiled text (from 1) is now.
     pub fn buffer_line(&self, profiled: u32) -> Option<usize> {
-        if self.is_identity {
+        if self.is_plain {
             return (profiled as usize).checked_sub(1).filter(|&line| line < self.lines.len());
         }
         self.lines.iter().position(|&line| line == profiled)
@@ -78,7 +82,7 @@ impl LineMap {
 
     /// Whether the buffer differs from the profiled text.
     pub fn differs(&self) -> bool {
-        !self.is_identity
+        self.differs
     }
 }
 
@@ -94,7 +98,7 @@ mod tests {
     /// The buffer's lines with the profiled line each one is.
     fn check(edits: &[Edit], want: &[(&str, u32)]) {
         let mut text = Text::new("one\ntwo\nthree\nfour".to_owned());
-        let mut map = LineMap::identity(text.line_count());
+        let mut map = LineMap::identity(&text);
         for &((line, column), (end_line, end_column), with) in edits {
             let range = Range::new(Position::new(line, column), Position::new(end_line, end_column));
             map.edit(text.replace(range, with, Encoding::Utf16));

@@ -145,7 +145,7 @@ impl State {
             self.add_folder(parent.to_owned());
         }
         let text = Text::new(content);
-        let map = line_map::LineMap::identity(text.line_count());
+        let map = line_map::LineMap::identity(&text);
         let mut document = Document { uri, file: path.clone(), path, version, text, map };
         self.place(&mut document);
         self.documents.open(document);

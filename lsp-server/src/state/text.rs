@@ -117,6 +117,22 @@ impl Text {
         self.content[start..end].trim_end_matches(['\n', '\r'])
     }
 
+    /// Per line its number as compilers count, from 1, for whom a lone `\r` ends a line only
+    /// where nothing else does; 0 for what is the rest of a line to them.
+    pub fn compiler_lines(&self) -> Vec<u32> {
+        let bytes = self.content.as_bytes();
+        let has_line_feeds = bytes.contains(&b'\n');
+        let mut number = 0;
+        self.starts
+            .iter()
+            .map(|&start| {
+                let is_rest = has_line_feeds && start > 0 && bytes[start - 1] == b'\r';
+                number += u32::from(!is_rest);
+                if is_rest { 0 } else { number }
+            })
+            .collect()
+    }
+
     /// The end of a line, before its line break.
     pub fn end_of_line(&self, line: usize, encoding: Encoding) -> Position {
         Position::new(u32::try_from(line).unwrap_or(u32::MAX), encoding.length(self.line(line)))
@@ -210,6 +226,14 @@ mod tests {
         let text = Text::new("a\nb\r\nc\rd\n".to_owned());
         let lines: Vec<&str> = (0..text.line_count()).map(|line| text.line(line)).collect();
         assert_eq!(lines, ["a", "b", "c", "d", ""]);
+    }
+
+    #[test]
+    fn compilers_count_other_lines() {
+        let lines = |text: &str| Text::new(text.to_owned()).compiler_lines();
+        assert_eq!(lines("a\nb\r\nc"), [1, 2, 3]);
+        assert_eq!(lines("a\rb\nc"), [1, 0, 2]);
+        assert_eq!(lines("a\rb\rc"), [1, 2, 3]);
     }
 
     #[test]
