@@ -420,3 +420,16 @@ fn any_text_is_valid_json() {
     let report = report_bytes(mini.gzip(), &[]);
     assert_eq!(report.functions[0].name, "say\"hi\"\u{7f}\u{2028}\\");
 }
+
+#[test]
+fn what_is_wrong_with_the_workspace_is_noted() {
+    let mini = Mini::parse("cpu/ns\nsrc/a.rs:1 f = 1\n//- /src/a.rs\nfn f() {}\n//- /Cargo.toml\n[package\n");
+    let workspace = mini.workspace();
+    let (path, root) = (workspace.path().join("p.pb"), workspace.path().to_str().unwrap().to_owned());
+    mini.write_to(&path);
+    for more in [&[][..], &["--base", path.to_str().unwrap(), "--normalize"]] {
+        let report = Run::report(&path).args(["--workspace", &root]).args(more.iter().copied()).json();
+        let [note] = &report.profile.notes[..] else { panic!("{:?}", report.profile.notes) };
+        assert!(note.starts_with("Cargo.toml: "), "{note}");
+    }
+}

@@ -78,6 +78,17 @@ fn open_workspace(roots: &[PathBuf]) -> Result<Option<Workspace>, Failure> {
     Ok(Some(Workspace::open(roots, &WorkspaceOptions::default(), &stop)))
 }
 
+/// Most notes about a workspace: all of its manifests may be broken.
+const MAX_NOTES: usize = 5;
+
+/// What of the workspace could not be read, so that files may be missing.
+fn notes(workspace: &Workspace) -> Vec<String> {
+    let all = workspace.notes();
+    let more = all.len().saturating_sub(MAX_NOTES);
+    let more = (more > 0).then(|| format!("and {more} more like it"));
+    all.iter().take(MAX_NOTES).map(ToString::to_string).chain(more).collect()
+}
+
 fn groups(profile: &Profile, workspace: Option<&Workspace>) -> FileGroups {
     let never = CancelFlag::new();
     workspace
@@ -119,11 +130,19 @@ impl Input {
         let own_groups = groups(profile, workspace);
         let mut analysis = Analysis::new(Arc::clone(profile), own_groups, value_type, &selection.filters, &never)
             .map_err(cancelled)?;
-        let Some(base) = &self.base else { return Ok((analysis, None)) };
-        let groups = groups(&base.profile, workspace);
-        let compared = analysis
-            .compare_to(Arc::clone(&base.profile), groups, baseline.normalize, &never)
-            .map_err(|error| Failure::Input(format!("{} and {}: {error}", self.new.origin, base.origin)))?;
-        Ok((analysis, Some(compared)))
+        let compared = match &self.base {
+            None => None,
+            Some(base) => {
+                let groups = groups(&base.profile, workspace);
+                let compared = analysis.compare_to(Arc::clone(&base.profile), groups, baseline.normalize, &never);
+                Some(
+                    compared
+                        .map_err(|error| Failure::Input(format!("{} and {}: {error}", self.new.origin, base.origin)))?,
+                )
+            }
+        };
+        // Last, as counting begins with no notes.
+        analysis.costs.notes.extend(workspace.into_iter().flat_map(notes));
+        Ok((analysis, compared))
     }
 }

@@ -334,7 +334,7 @@ pub(super) fn legend<'c>(changes: impl Iterator<Item = &'c Change<'c>>) -> Vec<S
     }
     [
         (is_noisy, "≈ may well be chance: within the 95 % confidence interval of the sample counts"),
-        (is_few, "* fewer than 10 samples on either side: too few to trust"),
+        (is_few, "* fewer than 10 samples on both sides: too few to trust"),
         (is_unknown, "samples are not counted in both profiles, so what is chance can't be told"),
     ]
     .into_iter()

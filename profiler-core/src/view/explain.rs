@@ -4,13 +4,18 @@
 //! Every reason that [`accounting`](crate::attribute::accounting) knows has its sentence here
 //! and nowhere else.
 
+use std::cmp::Reverse;
+
 use super::document::{Document, Role, Sentence, Span};
 use super::summary::{self, Numbers, number_columns};
 use super::table::{Column, Table};
+use crate::attribute::Place;
 use crate::attribute::accounting::{Bucket, LeafReason, Standing, Weight};
 use crate::attribute::analysis::Analysis;
 use crate::measure::Heat;
 
+/// Most files listed that were not matched.
+const MAX_UNMATCHED: usize = 10;
 /// Most packages listed.
 const MAX_PACKAGES: usize = 20;
 
@@ -39,6 +44,7 @@ pub fn explain(origin: &str, analysis: &Analysis) -> Document {
                 .filter(|&&standing| standings[standing as usize].records > 0)
                 .filter_map(|&standing| Some(advice(standing_name(standing), standing_words(standing)?))),
         );
+        document.paragraph(unmatched(analysis, &numbers));
     }
     buckets(
         &mut document,
@@ -184,6 +190,29 @@ fn standing_words(standing: Standing) -> Option<&'static str> {
              folder with --workspace as well, or check out what was profiled."
         }
     })
+}
+
+/// Why the files that cost most are none of the workspace's, where that is more than a question
+/// of whose they are.
+fn unmatched(analysis: &Analysis, numbers: &Numbers) -> Vec<Sentence> {
+    let mut rows: Vec<_> = (analysis.costs.files.iter())
+        .filter_map(|row| {
+            let placement = analysis.groups.get(row.file).placement.as_ref()?;
+            let is_open = matches!(placement.place, Place::NoMatch | Place::Ambiguous);
+            is_open.then_some((row, placement.evidence.as_str()))
+        })
+        .collect();
+    rows.sort_by_key(|(row, _)| Reverse(row.cost.cumulative.unsigned_abs()));
+    let more = rows.len().saturating_sub(MAX_UNMATCHED);
+    let sentences = rows.iter().take(MAX_UNMATCHED).map(|(row, evidence)| {
+        Sentence::default()
+            .data(analysis.groups.path(&analysis.profile, row.file))
+            .text(format!(", {} with calls: ", numbers.part(row.cost.cumulative)))
+            .data(evidence)
+    });
+    let files = if more == 1 { "file" } else { "files" };
+    let more = (more > 0).then(|| Sentence::default().faint(format!("… {more} more {files}")));
+    sentences.chain(more).collect()
 }
 
 fn reach(analysis: &Analysis, numbers: &Numbers) -> Option<Sentence> {

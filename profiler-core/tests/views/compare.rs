@@ -47,7 +47,7 @@ fn by_value_when_totals_are_alike() {
         ≈ −0.2pp  90.0ms→70.0ms*       0    9→7       main      src/main.rs:7
         1 line has changed by less than 0.1pp
         ≈ may well be chance: within the 95 % confidence interval of the sample counts
-        * fewer than 10 samples on either side: too few to trust
+        * fewer than 10 samples on both sides: too few to trust
 
         No workspace was given: add --workspace DIR to see what the lines of your own code cost.
     "#]]
@@ -77,7 +77,7 @@ fn by_share_when_totals_differ() {
         ▼  −0.9pp   gone 0.9%*   −0.9pp    9→0       old       src/a.rs:60
         ▼  −0.9pp   gone 0.9%*        0    9→0       main      src/main.rs:7
         ≈ may well be chance: within the 95 % confidence interval of the sample counts
-        * fewer than 10 samples on either side: too few to trust
+        * fewer than 10 samples on both sides: too few to trust
 
         No workspace was given: add --workspace DIR to see what the lines of your own code cost.
     "#]]

@@ -50,6 +50,9 @@ fn every_reason_has_words() {
         No such file here: the profile has lines there, but in files that the workspace does not have. If
         they are yours, give their folder with --workspace as well, or check out what was profiled.
 
+        other/a.rs, 8% (70.0ms) with calls: elsewhere
+        twice/a.rs, 4% (30.0ms) with calls: elsewhere
+
         On lines, by the leaf of each stack, of 840ms cpu
         █ 77.4%  650ms  6 records  on a source line
         ▄  9.5% 80.0ms  1 record   no line number
