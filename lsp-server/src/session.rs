@@ -21,6 +21,7 @@ use crate::handlers::diagnostics;
 use crate::loader::watch::Watch;
 use crate::loader::{self, Failure, Profiles};
 use crate::lsp::client::Editor;
+use crate::lsp::refresh::Refresh;
 use crate::state::State;
 use crate::state::capabilities::Capabilities;
 use crate::state::documents::file_path;
@@ -54,19 +55,6 @@ pub enum Cause {
     Written,
     /// There is a file that was not there when files were listed.
     NewFile,
-}
-
-/// At most one question to look again is open per kind; what comes meanwhile is one more.
-#[derive(Debug, Default)]
-struct Refresh {
-    hints: Round,
-    lenses: Round,
-}
-
-#[derive(Debug, Default)]
-struct Round {
-    is_open: AtomicBool,
-    is_due: AtomicBool,
 }
 
 impl Session {
@@ -383,42 +371,8 @@ impl Session {
     /// Has the editor look again at everything that may have changed.
     pub fn look_again(self: &Arc<Self>) {
         let capabilities = self.state().capabilities;
-        if capabilities.refreshes_hints {
-            self.refresh_kind(|refresh| &refresh.hints, |editor| Box::pin(async move { editor.refresh_hints().await }));
-        }
-        if capabilities.refreshes_lenses {
-            self.refresh_kind(
-                |refresh| &refresh.lenses,
-                |editor| Box::pin(async move { editor.refresh_lenses().await }),
-            );
-        }
+        self.refresh.run(&self.editor, capabilities);
         diagnostics::publish(self);
-    }
-
-    fn refresh_kind(
-        self: &Arc<Self>,
-        round: fn(&Refresh) -> &Round,
-        ask: fn(Editor) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>>,
-    ) {
-        round(&self.refresh).is_due.store(true, Ordering::SeqCst);
-        if round(&self.refresh).is_open.swap(true, Ordering::SeqCst) {
-            return;
-        }
-        let session = Arc::clone(self);
-        tokio::spawn(async move {
-            let own = round(&session.refresh);
-            loop {
-                while own.is_due.swap(false, Ordering::SeqCst) {
-                    ask(session.editor.clone()).await;
-                }
-                own.is_open.store(false, Ordering::SeqCst);
-                // Whatever came between the last look and the closing is ours, unless a new
-                // round has begun.
-                if !own.is_due.load(Ordering::SeqCst) || own.is_open.swap(true, Ordering::SeqCst) {
-                    return;
-                }
-            }
-        });
     }
 
     /// Opens a profile for a folder.

@@ -5,18 +5,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lsp_types::{MessageType, Url};
-use profiler_core::attribute::Place;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Error;
 
 use super::ext::{Callers, Neighbour};
 use super::hotspots::Hotspot;
-use super::{actions, calls, ext, hotspots, invalid, on_pool, places, status};
+use super::{actions, calls, ext, hotspots, invalid, matches, on_pool, places, status};
 use crate::commands::{CommandCall, Subject};
 use crate::config::HintMode;
 use crate::session::{Cause, Session};
 use crate::state::documents::file_path;
-use crate::state::folder::{Chosen, Shown};
+use crate::state::folder::Chosen;
 use crate::state::view::View;
 use crate::state::{Snapshot, State};
 
@@ -78,8 +77,8 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
             let snapshot = snapshot(&session.state(), &file)?;
             return callers(session, snapshot, line.saturating_sub(1), of).await.map(|callers| json!(callers));
         }
-        CommandCall::Explain { file } => return explain(session, file.as_deref()),
-        CommandCall::ChooseMatch { path, file } => return choose_match(session, path, file),
+        CommandCall::Explain { file } => return matches::explain(session, file.as_deref()),
+        CommandCall::ChooseMatch { path, file } => return matches::choose(session, path, file),
         CommandCall::TrustWorkspace { folder: name } => return trust(session, name.as_deref()),
         CommandCall::ShowStatus {} => return Ok(json!(status::all(&session.state()))),
         CommandCall::ToggleHints { mode } => {
@@ -91,7 +90,7 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
 }
 
 /// The folder a command is about: the one a path is in, else the one opened last.
-fn folder(state: &State, path: Option<&PathBuf>) -> Result<usize, Error> {
+pub(super) fn folder(state: &State, path: Option<&PathBuf>) -> Result<usize, Error> {
     let of_path = path.filter(|path| path.is_absolute()).and_then(|path| state.folder_of(path));
     of_path
         .or(state.latest)
@@ -299,78 +298,8 @@ fn go(session: &Arc<Session>, file: Option<String>, line: Option<u32>, is_next: 
     json!(row)
 }
 
-fn explain(session: &Arc<Session>, file: Option<&str>) -> Result<Value, Error> {
-    let state = session.state();
-    let Some(file) = file else {
-        let folder = state.latest_folder().ok_or_else(|| invalid("no folder and no document is open"))?;
-        return Ok(json!(status::explanation(folder)));
-    };
-    let path = to_path(file);
-    let folder = state.view_of(&path).ok_or_else(|| invalid("no folder and no document is open"))?;
-    let Shown::View(view, workspace) = &folder.shown else { return Ok(json!(status::explanation(folder))) };
-    let own = workspace.file_at(&path).map_or(path, |file| file.path);
-    Ok(json!(if let Some(costs) = view.file(&own) {
-        let placement = view.analysis.groups.get(costs.file).placement.as_ref();
-        let evidence = placement.map_or("", |placement| placement.evidence.as_str());
-        format!("{} has costs in {}; it was found by: {evidence}.", own.display(), view.origin)
-    } else {
-        let name = own.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let refused = view.unmatched(&name);
-        if refused.is_empty() {
-            format!("{} names no file called {name}.", view.origin)
-        } else {
-            format!("{} names files called {name}, but: {}.", view.origin, refused.join("; "))
-        }
-    }))
-}
-
-/// Settles what a path means, by a rule for the session.
-fn choose_match(session: &Arc<Session>, path: Option<String>, file: Option<String>) -> Result<Value, Error> {
-    let at = folder(&session.state(), None)?;
-    let (Some(path), Some(file)) = (path, file) else {
-        let state = session.state();
-        let Some(view) = state.folders[at].view() else {
-            return Err(invalid("no profile is open; run perflens.openProfile first"));
-        };
-        let open: Vec<Value> = view
-            .analysis
-            .groups
-            .all()
-            .iter()
-            .filter_map(|group| {
-                let placement = group.placement.as_ref()?;
-                matches!(placement.place, Place::Ambiguous | Place::NoMatch).then(|| {
-                    let path = group.files.first().map(|&file| view.analysis.profile.path(file));
-                    json!({ "path": path, "why": placement.evidence })
-                })
-            })
-            .take(100)
-            .collect();
-        return Ok(json!({ "open": open, "example": "perflens.chooseMatch PATH FILE" }));
-    };
-    let file = to_path(&file);
-    {
-        let mut state = session.state();
-        let own = &mut state.folders[at];
-        let file = own.root.join(file);
-        let inside = file.strip_prefix(&own.root).map(|inside| inside.to_string_lossy().into_owned());
-        let to = inside.map_err(|_| invalid(format!("{} is not in this workspace", file.display())))?;
-        let mut rules: Vec<Value> =
-            own.config().paths.rules.iter().map(|rule| json!({ "from": rule.from, "to": rule.to })).collect();
-        rules.push(json!({ "from": path, "to": to }));
-        own.layers.set_for_session("paths.rules", Value::Array(rules));
-    }
-    {
-        let mut state = session.state();
-        let state = &mut *state;
-        state.folders[at].read_settings(&state.trust);
-    }
-    session.load(at, Cause::Command);
-    Ok(Value::Null)
-}
-
 /// A `file:` address or a path.
-fn to_path(text: &str) -> PathBuf {
+pub(super) fn to_path(text: &str) -> PathBuf {
     Url::parse(text).ok().and_then(|url| file_path(&url)).unwrap_or_else(|| PathBuf::from(text))
 }
 

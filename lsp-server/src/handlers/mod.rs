@@ -14,6 +14,7 @@ pub mod hints;
 pub mod hotspots;
 pub mod hover;
 pub mod lenses;
+mod matches;
 pub mod places;
 pub mod status;
 

@@ -83,7 +83,7 @@ pub fn of(state: &State, folder: &Folder) -> Status {
             };
             status.state = if view.comparison.is_some() { "comparing" } else { "loaded" };
             status.text = words.text();
-            status.details.push(plain(&whose(analysis, None)));
+            status.details.push(plain(&whose(analysis, view.narrowing.as_ref())));
             status.details.push(format!("{}: {}", view.origin, summary::amount(analysis)));
             status.details.extend(view.notes.iter().cloned());
             status.origin = Some(view.origin.clone());

@@ -94,6 +94,7 @@ pub fn load(wish: &Wish, profiles: &Profiles, cancel: &CancelFlag) -> Result<(Vi
         Some(counted) if counted != value_type => Some(analysis.costs_of(counted, cancel)?),
         _ => None,
     };
+    let narrowing = analysis.stacks.narrowing(&analysis.profile, value_type, cancel)?;
     let texts = texts(&analysis);
     let notes = workspace
         .notes()
@@ -102,7 +103,7 @@ pub fn load(wish: &Wish, profiles: &Profiles, cancel: &CancelFlag) -> Result<(Vi
         .chain(profile.notes().iter().cloned())
         .chain(analysis.costs.notes.iter().cloned())
         .collect();
-    let view = View::new(origin, analysis, counts.as_ref(), comparison, texts, notes);
+    let view = View::new(origin, analysis, counts.as_ref(), comparison, texts, narrowing, notes);
     Ok((view, workspace))
 }
 

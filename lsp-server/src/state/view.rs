@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use profiler_core::attribute::analysis::{Analysis, ComparedTo};
+use profiler_core::attribute::narrow::Narrowing;
 use profiler_core::attribute::{Costs, GroupId};
 use profiler_core::cancel::{CancelFlag, Cancelled};
 use profiler_core::view::by_file::{ChangeIndex, FileChanges, FileCosts, FileIndex};
@@ -27,6 +28,8 @@ pub struct View {
     pub comparison: Option<Comparison>,
     /// Texts of the files with costs, as they were on disk when the profile was loaded.
     pub texts: HashMap<PathBuf, Text>,
+    /// The filter that leaves most of what is in the workspace and least of the rest.
+    pub narrowing: Option<Narrowing>,
     /// What could not be done; sentences.
     pub notes: Vec<String>,
     /// Costs of other value types, once someone asked.
@@ -50,6 +53,7 @@ impl View {
         counts: Option<&Costs>,
         comparison: Option<(String, ComparedTo)>,
         texts: HashMap<PathBuf, Text>,
+        narrowing: Option<Narrowing>,
         notes: Vec<String>,
     ) -> Self {
         let index = FileIndex::new(&analysis, counts);
@@ -67,6 +71,7 @@ impl View {
             index,
             comparison,
             texts,
+            narrowing,
             notes,
             others: Mutex::default(),
         }
