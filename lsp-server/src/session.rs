@@ -107,6 +107,10 @@ impl Session {
                 session.files_changed(&files);
             }
         }));
+        // Once: editors answer this with a change of settings.
+        if self.state().capabilities.registers_configuration {
+            self.editor.watch_settings();
+        }
         tokio::spawn(async move {
             session.pull_settings().await;
             session.follow_files();
@@ -120,9 +124,6 @@ impl Session {
             let state = self.state();
             if !state.capabilities.has_configuration {
                 return;
-            }
-            if state.capabilities.registers_configuration {
-                self.editor.watch_settings();
             }
             state.folders.iter().map(|folder| folder.root.clone()).collect()
         };
