@@ -99,7 +99,52 @@ pub struct LineRow {
     pub cost: Cost,
     /// Functions with samples on this line, as indexes into [`Costs::functions`]; by falling
     /// |cumulative| on the line, then by name.
-    pub functions: Vec<usize>,
+    pub functions: FunctionList,
+}
+
+/// Positions of functions. Nearly every line belongs to one, which takes no memory of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum FunctionList {
+    /// No function with a name.
+    #[default]
+    None,
+    /// One.
+    One(usize),
+    /// Several.
+    Several(Box<[usize]>),
+}
+
+impl std::ops::Deref for FunctionList {
+    type Target = [usize];
+
+    fn deref(&self) -> &[usize] {
+        match self {
+            Self::None => &[],
+            Self::One(function) => std::slice::from_ref(function),
+            Self::Several(functions) => functions,
+        }
+    }
+}
+
+impl std::ops::DerefMut for FunctionList {
+    fn deref_mut(&mut self) -> &mut [usize] {
+        match self {
+            Self::None => &mut [],
+            Self::One(function) => std::slice::from_mut(function),
+            Self::Several(functions) => functions,
+        }
+    }
+}
+
+impl FromIterator<usize> for FunctionList {
+    fn from_iter<I: IntoIterator<Item = usize>>(functions: I) -> Self {
+        let functions: Vec<usize> = functions.into_iter().collect();
+        match functions[..] {
+            [] => Self::None,
+            [one] => Self::One(one),
+            _ => Self::Several(functions.into()),
+        }
+    }
 }
 
 /// One function with a cost; the same name in the same file is one function.
@@ -284,10 +329,10 @@ impl Stacks {
         sums: &Sums,
         functions: &[FunctionRow],
         index: &[Option<usize>],
-    ) -> Vec<usize> {
+    ) -> FunctionList {
         match &self.frames.line_functions[row] {
-            LineFunctions::None => Vec::new(),
-            LineFunctions::One(function) => index[*function as usize].into_iter().collect(),
+            LineFunctions::None => FunctionList::None,
+            LineFunctions::One(function) => index[*function as usize].map_or(FunctionList::None, FunctionList::One),
             LineFunctions::Several(pairs) => {
                 let mut touched: Vec<_> = pairs
                     .iter()
@@ -353,7 +398,7 @@ impl Costs {
         for (new, &old) in order.iter().enumerate() {
             position[old] = new;
         }
-        for function in self.lines.iter_mut().flat_map(|line| &mut line.functions) {
+        for function in self.lines.iter_mut().flat_map(|line| line.functions.iter_mut()) {
             *function = position[*function];
         }
         self.functions = order.iter().map(|&old| self.functions[old].clone()).collect();

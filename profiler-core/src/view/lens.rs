@@ -120,7 +120,7 @@ fn first_lines(file: FileCosts<'_>, functions: &[usize]) -> impl Iterator<Item =
     let mut first: FxHashMap<usize, u32> = FxHashMap::default();
     if !functions.is_empty() {
         for row in file.all_lines() {
-            for &function in &row.functions {
+            for &function in row.functions.iter() {
                 first.entry(function).or_insert(row.line.0);
             }
         }
