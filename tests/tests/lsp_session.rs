@@ -189,7 +189,7 @@ fn a_command_without_arguments_offers_at_most_eight_choices() {
         "
         {}
         !default type3
-        src/main.rs:1 main = {}
+        src/main.rs:1 a = {}
         //- /src/main.rs
         fn a() {{}}
         ",
@@ -439,7 +439,7 @@ fn the_status_says_what_is_open_and_how_much_of_it_is_here() {
         !default cpu
         !time 1_700_000_000_000_000_000
         !duration 10_000_000_000
-        src/main.rs:1 main = 30, 300_000_000
+        src/main.rs:1 a = 30, 300_000_000
         /usr/src/other.c:1 other = 70, 700_000_000
         //- /src/main.rs
         fn a() {}
@@ -797,7 +797,7 @@ fn trusting_a_workspace_lists_what_that_allows_and_holds_until_the_file_changes(
 #[test]
 fn folders_come_and_go() {
     let (scene, other) = (
-        Scene::new("cpu/nanoseconds\nlib/x.rs:1 f = 30_000_000\nlib/y.rs:1 g = 30_000_000\n//- /lib/x.rs\nfn x() {}\n"),
+        Scene::new("cpu/nanoseconds\nlib/x.rs:1 x = 30_000_000\nlib/y.rs:1 y = 30_000_000\n//- /lib/x.rs\nfn x() {}\n"),
         Scene::new("cpu/nanoseconds\n= 1\n//- /lib/y.rs\nfn y() {}\n"),
     );
     let (mut client, first) = scene.open(editor("vscode"), "lib/x.rs");
@@ -930,7 +930,7 @@ fn files_that_come_into_the_workspace_are_found() {
     let scene = Scene::new(
         "
         cpu/nanoseconds
-        src/main.rs:1 main = 30_000_000
+        src/main.rs:1 a = 30_000_000
         src/later.rs:1 later = 30_000_000
         //- /src/main.rs
         fn a() {}
