@@ -771,9 +771,9 @@ fn settings_that_do_not_exist_are_told_with_a_suggestion() {
     let mut client = scene.editor(editor("vscode")).options(options).start();
     let uri = client.open(&scene.path("src/main.rs"));
     assert_eq!(client.hints_soon(&uri).len(), DEMO_HINTS.len(), "the rest applies");
-    let status = status(&mut client);
-    assert!(status.contains("hints.minShare") && status.contains("hints.minshare"), "{status}");
-    assert!(status.contains("hott"), "{status}");
+    let told = status(&mut client) + &all_text(&client.received("window/showMessage").into());
+    assert!(told.contains("hints.minShare") && told.contains("hints.minshare"), "{told}");
+    assert!(told.contains("hott"), "{told}");
 }
 
 // Trust.
