@@ -930,9 +930,9 @@ fn fill(folder: &Path, files: usize) {
 /// helix-editor/helix#4436
 #[test]
 fn initialize_does_not_wait_for_a_large_workspace() {
-    // All of them with `PERFLENS_TEST_FILES=200000`.
-    let files = std::env::var("PERFLENS_TEST_FILES").ok().and_then(|files| files.parse().ok()).unwrap_or(200_000);
-    let scene = Scene::demo();
+    // More with `PERFLENS_TEST_FILES=200000`.
+    let files = std::env::var("PERFLENS_TEST_FILES").ok().and_then(|files| files.parse().ok()).unwrap_or(50_000);
+    let scene = Scene::in_memory(DEMO);
     fill(&scene.path("many"), files);
     let start = Instant::now();
     let mut client = scene.editor(editor("vscode")).start();
@@ -948,7 +948,7 @@ fn initialize_does_not_wait_for_a_large_workspace() {
 
 #[test]
 fn a_large_workspace_is_left_as_fast_as_any() {
-    let scene = Scene::demo();
+    let scene = Scene::in_memory(DEMO);
     fill(&scene.path("many"), 20_000);
     let mut client = scene.editor(editor("vscode")).start();
     client.notify("exit", Value::Null);
