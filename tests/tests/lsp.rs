@@ -183,8 +183,8 @@ fn heat_is_of_what_is_placed_and_shares_are_of_the_total() {
     let scene = Scene::new(
         "
         cpu/nanoseconds
-        src/main.rs:1 main = 40_000_000
-        src/main.rs:2 main = 60_000_000
+        src/main.rs:1 a = 40_000_000
+        src/main.rs:2 b = 60_000_000
         /usr/src/other.c:1 other = 900_000_000
         //- /src/main.rs
         fn a() {}
@@ -201,9 +201,9 @@ fn units_follow_the_value_type() {
     let scene = Scene::new(
         "
         alloc_objects/count alloc_space/bytes
-        src/main.rs:1 main = 1_940, 6_406_799
-        src/main.rs:2 main; src/lib.rs:1 lib = 44_000, 140_000_000
-        src/main.rs:3 main = 60, 6_000_000
+        src/main.rs:1 a = 1_940, 6_406_799
+        src/main.rs:2 b; src/lib.rs:1 lib = 44_000, 140_000_000
+        src/main.rs:3 c = 60, 6_000_000
         //- /src/main.rs
         fn a() {}
         fn b() {}
@@ -213,12 +213,16 @@ fn units_follow_the_value_type() {
         ",
     );
     let (mut client, uri) = scene.open(editor("vscode"), "src/main.rs");
-    let mut labels = |kind: &str| {
+    for (kind, expected) in [
+        ("alloc_space", ["▄ 4.2% 6.11MiB here", "█ 91.9% 134MiB", "▄ 3.9% 5.72MiB here"]),
+        ("alloc_objects/count", ["▄ 4.2% 1.94k here", "█ 95.7% 44.0k", "0.1% 60 here"]),
+    ] {
         client.command("perflens.selectValueType", json!([{ "type": kind }]));
-        client.raw_hints(&uri).iter().map(hint_label).collect::<Vec<_>>()
-    };
-    assert_eq!(labels("alloc_space"), ["▄ 4.2% 6.11MiB here", "█ 91.9% 134MiB", "▄ 3.9% 5.72MiB here"]);
-    assert_eq!(labels("alloc_objects/count"), ["▄ 4.2% 1.94k here", "█ 95.7% 44.0k", "0.1% 60 here"]);
+        client.until(kind, |client| {
+            let labels: Vec<String> = client.raw_hints(&uri).iter().map(hint_label).collect();
+            (labels == expected).then_some(())
+        });
+    }
 }
 
 /// rust-lang/rust-analyzer#13372
@@ -397,8 +401,8 @@ fn columns_of_a_hover_hold_whatever_the_numbers() {
         src/x.rs:2 c2; src/main.rs:2 f = 1, 10, 1, 1, 1
         src/x.rs:3 c3; src/main.rs:2 f = 1, 10, 1, 1, 1
         //- /src/main.rs
-        fn a() {}
-        fn b() {}
+        fn a_function_with_a_long_name() {}
+        fn f() {}
         //- /src/lib.rs
         1
         2
@@ -447,8 +451,8 @@ fn names_from_a_profile_are_data() {
     let scene = Scene::new(
         "
         cpu/nanoseconds
-        src/main.rs:1 main; src/lib.rs:1 ``````</pre><a>[x](command:evil)\u{202e}\u{7}\u{1b}[31m = 30_000_000
-        src/main.rs:1 main; src/lib.rs:2 ![](http://example.com/x.png) = 20_000_000
+        src/main.rs:1 a; src/lib.rs:1 ``````</pre><a>[x](command:evil)\u{202e}\u{7}\u{1b}[31m = 30_000_000
+        src/main.rs:1 a; src/lib.rs:2 ![](http://example.com/x.png) = 20_000_000
         //- /src/main.rs
         fn a() {}
         ",
@@ -605,13 +609,13 @@ fn labels_are_short_whatever_the_numbers() {
     let scene = Scene::new(&format!(
         "
         cpu/nanoseconds
-        src/main.rs:1 f; src/lib.rs:1 g = {share}
-        src/main.rs:1 f = 200_000_000_000
-        src/main.rs:2 f = {value}
-        src/main.rs:3 f; src/lib.rs:1 g = 59_950_000_000
-        src/main.rs:3 f = 20_000_000_000
-        src/main.rs:4 f = -90_000_000_000
-        src/main.rs:4 f; src/lib.rs:1 g = -100_000_000_000
+        src/main.rs:1 ?; src/lib.rs:1 ? = {share}
+        src/main.rs:1 ? = 200_000_000_000
+        src/main.rs:2 ? = {value}
+        src/main.rs:3 ?; src/lib.rs:1 ? = 59_950_000_000
+        src/main.rs:3 ? = 20_000_000_000
+        src/main.rs:4 ? = -90_000_000_000
+        src/main.rs:4 ?; src/lib.rs:1 ? = -100_000_000_000
         //- /src/main.rs
         1
         2

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use perflens_tests::lsp::{
@@ -61,7 +63,7 @@ fn all_text(value: &Value) -> String {
 }
 
 fn status(client: &mut Client) -> String {
-    all_text(&client.request("perflens/status", json!({})))
+    all_text(&client.request("perflens/status", Value::Null))
 }
 
 const OTHER: &str = "
@@ -69,7 +71,7 @@ const OTHER: &str = "
     src/main.rs:3 main #1 = 30_000_000
     src/main.rs:8 run #6 = 90_000_000
 ";
-const OTHER_LABELS: [&str; 2] = ["█ 25.0% 30.0ms here", "█ 75.0% 90.0ms here"];
+const OTHER_LABELS: [&str; 2] = ["▆ 25.0% 30.0ms here", "█ 75.0% 90.0ms here"];
 
 // Opening profiles.
 
@@ -189,7 +191,7 @@ fn a_command_without_arguments_offers_at_most_eight_choices() {
         "
         {}
         !default type3
-        src/main.rs:1 main = {}
+        src/main.rs:1 a = {}
         //- /src/main.rs
         fn a() {{}}
         ",
@@ -201,7 +203,7 @@ fn a_command_without_arguments_offers_at_most_eight_choices() {
         .answers(|method, _| (method == "window/showMessageRequest").then_some(Answer::Never))
         .start();
     let uri = client.open(&scene.path("src/main.rs"));
-    assert_eq!(client.hints_soon(&uri), ["0:9 █ 100% 103 here"]);
+    assert_eq!(client.hints_soon(&uri), ["0:17 █ 100% 103 here"]);
     let asked = client.send("workspace/executeCommand", json!({ "command": "perflens.selectValueType" }));
     let question = client.incoming_message("window/showMessageRequest");
     let choices = question["params"]["actions"].as_array().expect("choices").clone();
@@ -279,10 +281,9 @@ fn another_value_type_is_another_set_of_costs() {
     let (_scene, mut client, uri) = demo();
     for arguments in [json!(["samples"]), json!([{ "type": "samples/count" }])] {
         client.command("perflens.selectValueType", arguments);
-        // In time, as the profile says how long a sample stands for.
         await_labels(&mut client, &uri, &["█ 99.1% 349", "0.9% 3 here", "█ 34.1% 120 · here 11%", "█ 41.2% 145"]);
         client.command("perflens.selectValueType", json!(["cpu"]));
-        assert_eq!(labels(&mut client, &uri), demo_labels());
+        await_demo(&mut client, &uri);
     }
 }
 
@@ -293,7 +294,7 @@ fn filters_count_only_what_matches() {
         client.command("perflens.setFilter", arguments);
         await_labels(&mut client, &uri, &["█ 100% 800ms", "█ 100% 800ms"]);
         client.command("perflens.setFilter", json!([""]));
-        assert_eq!(labels(&mut client, &uri), demo_labels());
+        await_demo(&mut client, &uri);
     }
 }
 
@@ -418,6 +419,30 @@ fn requests_of_our_own_are_announced_and_answer() {
 }
 
 #[test]
+fn requests_of_our_own_that_need_no_parameters_take_any() {
+    let (_scene, mut client, _) = demo();
+    for method in ["perflens/status", "perflens/hotspots"] {
+        for params in [None, Some(Value::Null), Some(json!({})), Some(json!([]))] {
+            let mut message = json!({ "jsonrpc": "2.0", "id": format!("{method} {params:?}"), "method": method });
+            if let Some(params) = params.clone() {
+                message["params"] = params;
+            }
+            client.message(&message);
+            let answer = client.response(message["id"].clone());
+            assert!(answer.is_ok(), "{method} {params:?}: {answer:?}");
+        }
+    }
+    for params in [Value::Null, json!({}), json!([]), json!({ "textDocument": { "uri": "file:///none.rs" } })] {
+        for method in ["perflens/heat", "perflens/callers"] {
+            let id = client.send(method, params.clone());
+            if let Err(error) = client.response(id) {
+                assert_eq!(error["code"], -32602, "{method} {params}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
 fn heat_levels_are_those_of_the_blocks() {
     let (_scene, mut client, uri) = demo();
     let heat = client.request("perflens/heat", json!({ "textDocument": { "uri": uri } }));
@@ -439,7 +464,7 @@ fn the_status_says_what_is_open_and_how_much_of_it_is_here() {
         !default cpu
         !time 1_700_000_000_000_000_000
         !duration 10_000_000_000
-        src/main.rs:1 main = 30, 300_000_000
+        src/main.rs:1 a = 30, 300_000_000
         /usr/src/other.c:1 other = 70, 700_000_000
         //- /src/main.rs
         fn a() {}
@@ -700,25 +725,31 @@ fn a_profile_that_is_not_there_at_the_start_is_told_and_taken_when_it_comes() {
 
 #[test]
 fn settings_change_while_the_server_runs() {
-    let (_scene, mut client, uri) = demo();
+    let scene = Scene::demo();
+    let (mut client, uri) = scene.open(editor("bare"), "src/main.rs");
     for settings in [json!({ "perflens": { "hints": { "mode": "off" } } }), json!({ "hints": { "mode": "off" } })] {
         client.notify("workspace/didChangeConfiguration", json!({ "settings": settings }));
         await_labels(&mut client, &uri, &[]);
-        client.notify(
-            "workspace/didChangeConfiguration",
-            json!({ "settings": { "perflens": { "hints": { "mode": "all" } } } }),
-        );
+        let all = json!({ "perflens": { "hints": { "mode": "all" } } });
+        client.notify("workspace/didChangeConfiguration", json!({ "settings": all }));
         await_demo(&mut client, &uri);
     }
+    for settings in [Value::Null, json!({}), json!([]), json!(7), json!({ "perflens": 7 })] {
+        client.notify("workspace/didChangeConfiguration", json!({ "settings": settings }));
+    }
+    await_demo(&mut client, &uri);
 }
 
 #[test]
 fn settings_are_asked_for_where_the_editor_has_them() {
     let scene = Scene::demo();
-    let start = scene.editor(editor("vscode")).answers(|method, params| {
+    let least = Arc::new(AtomicU64::new(30));
+    let said = least.clone();
+    let start = scene.editor(editor("vscode")).answers(move |method, params| {
         (method == "workspace/configuration").then(|| {
             let items = params["items"].as_array().map_or(0, Vec::len);
-            Answer::Result(vec![json!({ "hints": { "minShare": 30 } }); items].into())
+            let settings = json!({ "hints": { "minShare": said.load(Ordering::Relaxed) } });
+            Answer::Result(vec![settings; items].into())
         })
     });
     let mut client = start.start();
@@ -726,6 +757,10 @@ fn settings_are_asked_for_where_the_editor_has_them() {
     await_labels(&mut client, &uri, &["█ 99.1% 3.49s", "█ 34.1% 1.20s · here 11%", "█ 41.2% 1.45s"]);
     let asked = client.incoming("workspace/configuration");
     assert!(all_text(&asked).contains("perflens"), "{asked}");
+    // They say that something has changed, and not what.
+    least.store(90, Ordering::Relaxed);
+    client.notify("workspace/didChangeConfiguration", json!({ "settings": null }));
+    await_labels(&mut client, &uri, &["█ 99.1% 3.49s"]);
 }
 
 #[test]
@@ -736,9 +771,9 @@ fn settings_that_do_not_exist_are_told_with_a_suggestion() {
     let mut client = scene.editor(editor("vscode")).options(options).start();
     let uri = client.open(&scene.path("src/main.rs"));
     assert_eq!(client.hints_soon(&uri).len(), DEMO_HINTS.len(), "the rest applies");
-    let status = status(&mut client);
-    assert!(status.contains("hints.minShare") && status.contains("hints.minshare"), "{status}");
-    assert!(status.contains("hott"), "{status}");
+    let told = status(&mut client) + &all_text(&client.received("window/showMessage").into());
+    assert!(told.contains("hints.minShare") && told.contains("hints.minshare"), "{told}");
+    assert!(told.contains("hott"), "{told}");
 }
 
 // Trust.
@@ -797,7 +832,7 @@ fn trusting_a_workspace_lists_what_that_allows_and_holds_until_the_file_changes(
 #[test]
 fn folders_come_and_go() {
     let (scene, other) = (
-        Scene::new("cpu/nanoseconds\nlib/x.rs:1 f = 30_000_000\nlib/y.rs:1 g = 30_000_000\n//- /lib/x.rs\nfn x() {}\n"),
+        Scene::new("cpu/nanoseconds\nlib/x.rs:1 x = 30_000_000\nlib/y.rs:1 y = 30_000_000\n//- /lib/x.rs\nfn x() {}\n"),
         Scene::new("cpu/nanoseconds\n= 1\n//- /lib/y.rs\nfn y() {}\n"),
     );
     let (mut client, first) = scene.open(editor("vscode"), "lib/x.rs");
@@ -895,9 +930,9 @@ fn fill(folder: &Path, files: usize) {
 /// helix-editor/helix#4436
 #[test]
 fn initialize_does_not_wait_for_a_large_workspace() {
-    // All of them with `PERFLENS_TEST_FILES=200000`.
+    // Fewer with `PERFLENS_TEST_FILES`, for a quick look.
     let files = std::env::var("PERFLENS_TEST_FILES").ok().and_then(|files| files.parse().ok()).unwrap_or(200_000);
-    let scene = Scene::demo();
+    let scene = Scene::in_memory(DEMO);
     fill(&scene.path("many"), files);
     let start = Instant::now();
     let mut client = scene.editor(editor("vscode")).start();
@@ -913,7 +948,7 @@ fn initialize_does_not_wait_for_a_large_workspace() {
 
 #[test]
 fn a_large_workspace_is_left_as_fast_as_any() {
-    let scene = Scene::demo();
+    let scene = Scene::in_memory(DEMO);
     fill(&scene.path("many"), 20_000);
     let mut client = scene.editor(editor("vscode")).start();
     client.notify("exit", Value::Null);
@@ -930,7 +965,7 @@ fn files_that_come_into_the_workspace_are_found() {
     let scene = Scene::new(
         "
         cpu/nanoseconds
-        src/main.rs:1 main = 30_000_000
+        src/main.rs:1 a = 30_000_000
         src/later.rs:1 later = 30_000_000
         //- /src/main.rs
         fn a() {}

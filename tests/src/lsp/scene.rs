@@ -69,8 +69,21 @@ pub struct Scene {
 impl Scene {
     /// Writes the workspace and the profile of a text in the [small language](crate::mini).
     pub fn new(text: &str) -> Self {
+        Self::fill(text, tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    /// The same, in memory where there is such a place: for many files.
+    pub fn in_memory(text: &str) -> Self {
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Self::fill(text, folder.expect("a temporary folder"))
+    }
+
+    fn fill(text: &str, folder: TempDir) -> Self {
         let mini = Mini::parse(text);
-        let scene = Self { folder: mini.workspace() };
+        let scene = Self { folder };
+        for (name, text) in &mini.files {
+            scene.write(name, text);
+        }
         mini.write_to(&scene.path("p.pb.gz"));
         scene
     }
