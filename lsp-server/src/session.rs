@@ -12,6 +12,7 @@ use std::time::Duration;
 use lsp_types::{MessageType, Url};
 use profiler_core::cancel::CancelFlag;
 use serde_json::Value;
+use tokio::sync::oneshot;
 
 use crate::config::Layers;
 use crate::config::places::Places;
@@ -217,7 +218,11 @@ impl Session {
         tokio::spawn(async move {
             let profiles = Arc::clone(&session.profiles);
             let (flag, title) = (cancel.clone(), format!("Opening {}", wish.profile.display()));
-            let work = tokio::task::spawn_blocking(move || loader::load(&wish, &profiles, &flag));
+            // A thread of its own: a disk that does not answer must not take one from hovers.
+            let (done, work) = oneshot::channel();
+            std::thread::spawn(move || {
+                let _ = done.send(loader::load(&wish, &profiles, &flag));
+            });
             let result = session.with_progress(work, title, &cancel).await;
             let result = result
                 .unwrap_or_else(|_| Err(Failure::Failed("opening the profile failed inside perflens".to_owned())));
@@ -256,10 +261,10 @@ impl Session {
     /// Shows progress for work that takes longer than a moment.
     async fn with_progress<T>(
         &self,
-        mut work: tokio::task::JoinHandle<T>,
+        mut work: oneshot::Receiver<T>,
         title: String,
         cancel: &CancelFlag,
-    ) -> Result<T, tokio::task::JoinError> {
+    ) -> Result<T, oneshot::error::RecvError> {
         let is_shown = self.state().capabilities.shows_progress;
         if let Ok(result) = tokio::time::timeout(PROGRESS_AFTER, &mut work).await {
             return result;
