@@ -57,6 +57,15 @@
   (let (got)
     (check name (wait (lambda () (equal (setq got (hints)) wanted))) (list :wanted wanted :got got))))
 
+(defun says (name pattern)
+  "Check that the server shows a message with PATTERN."
+  (let ((said ""))
+    (check name
+           (wait (lambda ()
+                   (setq said (with-current-buffer (messages-buffer) (buffer-string)))
+                   (string-match-p pattern said)))
+           said)))
+
 (defun go-to (line)
   (goto-char (point-min))
   (forward-line (1- line))
@@ -78,10 +87,13 @@
   (let* ((server (eglot-current-server))
          (actions (eglot-code-actions (point) (point) nil nil)))
     (check "code actions" (> (length actions) 0) actions)
-    (check "a code action can be run"
-           (progn (eglot-execute server (elt actions 0)) t))
-    (check "a command"
-           (progn (eglot-execute server '(:title "" :command "perflens.showStatus" :arguments [])) t)))
+    (eglot-execute server (elt actions 0))
+    (says "the first shows the callers of the line" "words::main")
+    (eglot-execute server '(:title "" :command "perflens.showStatus" :arguments []))
+    (says "the answer of a command is to be seen" "2\\.00s")
+    (eglot-execute server '(:title "" :command "perflens.nextHotspot" :arguments []))
+    (check "the next hot spot is the hottest line"
+           (wait (lambda () (= 22 (line-number-at-pos)))) (line-number-at-pos)))
 
   (go-to 9)
   (insert "let _before = \"é 🔥\";\n")

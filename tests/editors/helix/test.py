@@ -81,7 +81,9 @@ def drive(hx, checks):
     hx.keys("Space", "a")
     checks.check("code actions", hx.wait(lambda screen: "perflens" in screen), hx.screen())
     hx.save(f"{NAME}-actions")
-    hx.keys("Enter", "Escape")
+    hx.keys("Enter")
+    checks.check("the first shows the callers of the line", hx.wait(lambda screen: "words::main" in screen, 10), hx.screen())
+    hx.keys("Escape")
 
     hx.keys(":")
     hx.type("lsp-workspace-command")
@@ -91,8 +93,13 @@ def drive(hx, checks):
     hx.keys("Escape", ":")
     hx.type("lsp-workspace-command perflens.showStatus")
     hx.keys("Enter")
-    checks.check("a command", hx.wait(lambda screen: "2.00s" in screen.splitlines()[-1]), hx.screen())
+    checks.check("a command", hx.wait(lambda screen: "2.00s" in screen.splitlines()[-1], 10), hx.screen())
     hx.save(f"{NAME}-status")
+    hx.keys("Escape", ":")
+    hx.type("lsp-workspace-command perflens.nextHotspot")
+    hx.keys("Enter")
+    there = lambda screen: any(line.split()[-1:] == ["22:1"] or " 22:" in line for line in screen.splitlines()[-2:])
+    checks.check("the next hot spot is the hottest line", hx.wait(there, 10), hx.screen())
 
     # Before, on and after lines with costs.
     hx.keys("Escape", "9", "g", "g", "O")

@@ -103,6 +103,23 @@ local function popup()
   end
 end
 
+-- What the server says to the user.
+local said = {}
+local show_message = vim.lsp.handlers['window/showMessage']
+vim.lsp.handlers['window/showMessage'] = function(error, result, ...)
+  said[#said + 1] = result.message
+  return show_message(error, result, ...)
+end
+
+local function says(pattern)
+  return vim.wait(10000, function() return table.concat(said, '\n'):find(pattern) ~= nil end, 20)
+end
+
+-- Up to 0.11 nobody tells Neovim about new lenses; the configuration asks again when the cursor rests.
+local function rest()
+  if not is_0_12 then vim.api.nvim_exec_autocmds('CursorHold', { buffer = buffer }) end
+end
+
 -- Whatever went wrong unseen: messages, and errors of the client's log, which has what the server
 -- writes to stderr too.
 local function complaints()
@@ -124,6 +141,7 @@ local function run()
   check('the client attaches', vim.wait(20000, function() return attached('perflens') ~= nil end, 20), 'no client')
   becomes('hints', expected.before, hints)
   becomes('hints are drawn', expected.before, function() return drawn('inlayhint') end)
+  rest()
   becomes('lenses', expected.lenses, lenses)
   becomes('lenses are drawn', expected.lenses, function() return drawn('codelens') end)
 
@@ -143,9 +161,14 @@ local function run()
   vim.lsp.buf.code_action()
   vim.wait(20000, function() return offered ~= nil end, 20)
   check('code actions', offered and #offered > 0, offered)
+  check('the first shows the callers of the line', says('words::main'), said)
 
   local reply = execute('perflens.showStatus', {})
   check('a command', not reply.error, reply)
+  check('its answer is to be seen', says('2%.00s'), said)
+  reply = execute('perflens.nextHotspot', {})
+  local there = vim.wait(10000, function() return vim.api.nvim_win_get_cursor(0)[1] == 22 end, 20)
+  check('the next hot spot is the hottest line', there, { vim.api.nvim_win_get_cursor(0), reply })
   reply = execute('perflens.noSuchCommand', {})
   check('a command that does not exist is refused', reply.error ~= nil, reply)
 
@@ -166,8 +189,7 @@ local function run()
     check(('within 3 s (%d ms)'):format(ms), ms < 3000, ms)
   end
   becomes('and those drawn', expected.after, function() return drawn('inlayhint') end)
-  -- Up to 0.11 nobody tells Neovim about new lenses; the configuration asks again by itself.
-  if not is_0_12 then vim.api.nvim_exec_autocmds('CursorHold', { buffer = buffer }) end
+  rest()
   becomes('and the lenses', expected['lenses after'], lenses)
 
   -- A second client on the buffer, as rust-analyzer is beside us: neovim/neovim#36318.

@@ -5,14 +5,15 @@ const { LanguageClient } = require("vscode-languageclient/node");
 let client;
 
 exports.activate = () => {
-  const settings = vscode.workspace.getConfiguration("perflens");
+  const program = vscode.workspace.getConfiguration("perflensClient").get("program");
+  const source = vscode.workspace.getConfiguration("perflens").get("source");
   client = new LanguageClient(
     "perflens",
     "perflens",
-    { command: settings.get("program"), args: ["lsp"] },
+    { command: program, args: ["lsp"] },
     {
       documentSelector: [{ scheme: "file" }],
-      initializationOptions: { source: { file: settings.get("source.file") } },
+      initializationOptions: { source },
     },
   );
   return client.start();

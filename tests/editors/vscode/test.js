@@ -67,7 +67,7 @@ function writeSettings(theme) {
 function writeMachineSettings() {
   write("Machine", {
     // The PATH of extensions is that of a login shell, not ours.
-    "perflens.program": execFileSync("sh", ["-c", "command -v perflens"], { encoding: "utf8" }).trim(),
+    "perflensClient.program": execFileSync("sh", ["-c", "command -v perflens"], { encoding: "utf8" }).trim(),
     "perflens.source.file": "cpu.pb.gz",
   });
 }
@@ -213,12 +213,17 @@ async function drive(page, port) {
   await picture(page, "actions");
   await page.keyboard.press("Enter");
   await page.waitForSelector(".action-widget", { state: "hidden", timeout: PATIENCE });
-  await page.keyboard.press("Escape");
+  got = await poll(() => text(page, ".notifications-toasts"), (each) => each.includes("words::main"), 10_000);
+  check("the first shows the callers of the line", got.includes("words::main"), got);
+  await picture(page, "callers");
 
   await palette(page, "perflens: Show status");
-  got = await poll(() => text(page, ".notifications-toasts"), (each) => each.includes("2.00s"), 20_000);
-  check("a command", got.includes("2.00s"), got);
+  got = await poll(() => text(page, ".notifications-toasts"), (each) => each.includes("2.00s"), 10_000);
+  check("the answer of a command is to be seen", got.includes("2.00s"), got);
   await picture(page, "status");
+  await palette(page, "perflens: Next hot spot");
+  got = await poll(() => text(page, ".statusbar"), (each) => each.includes("Ln 22,"), 10_000);
+  check("the next hot spot is the hottest line", got.includes("Ln 22,"), got);
   await palette(page, "Notifications: Clear All Notifications");
 
   // Before, on and after lines with costs.
