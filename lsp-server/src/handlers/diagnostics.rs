@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use lsp_types::{Diagnostic, DiagnosticSeverity, Url};
-use profiler_core::view::hint::Mode;
+use profiler_core::view::hint::{Mode, Settings};
 
 use super::lenses;
 use crate::session::Session;
@@ -32,8 +32,7 @@ pub fn publish(session: &Arc<Session>) {
 }
 
 fn diagnostics(snapshot: &Snapshot) -> Vec<Diagnostic> {
-    let Some(mut settings) = super::settings(&snapshot.config) else { return Vec::new() };
-    settings.mode = Mode::Hot;
+    let settings = Settings { mode: Mode::Hot, ..super::base_settings(&snapshot.config) };
     let document = &snapshot.document;
     lenses::rows(snapshot, &settings)
         .into_iter()

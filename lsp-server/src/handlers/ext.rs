@@ -47,7 +47,7 @@ pub struct HeatLine {
 pub fn heat(snapshot: &Snapshot) -> Heat {
     let document = &snapshot.document;
     let mut heat = Heat { version: document.version, lines: Vec::new() };
-    let Some(settings) = super::settings(&snapshot.config) else { return heat };
+    let settings = super::base_settings(&snapshot.config);
     if let Some(view) = &snapshot.view
         && let Some(file) = view.file(&snapshot.file)
     {

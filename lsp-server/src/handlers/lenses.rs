@@ -9,8 +9,11 @@ use crate::state::Snapshot;
 /// The lenses of a document.
 pub fn lenses(snapshot: &Snapshot) -> Vec<CodeLens> {
     let config = &snapshot.config.lens;
-    let Some(mut settings) = super::settings(&snapshot.config).filter(|_| config.enabled) else { return Vec::new() };
-    settings.min_basis_points = super::basis_points(config.min_share.get());
+    if !config.enabled {
+        return Vec::new();
+    }
+    let min_basis_points = super::basis_points(config.min_share.get());
+    let settings = Settings { min_basis_points, ..super::base_settings(&snapshot.config) };
     let document = &snapshot.document;
     rows(snapshot, &settings)
         .into_iter()

@@ -25,19 +25,24 @@ use tower_lsp::jsonrpc::{Error, ErrorCode};
 
 use crate::config::{Config, HintMode};
 
-/// How hints and lenses are made; `None` when they are off.
+/// How hints are made; `None` when they are off.
 fn settings(config: &Config) -> Option<Settings> {
     let mode = match config.hints.mode {
         HintMode::All => Mode::All,
         HintMode::Hot => Mode::Hot,
         HintMode::Off => return None,
     };
-    Some(Settings {
+    Some(Settings { mode, ..base_settings(config) })
+}
+
+/// How hints and lenses are made, whatever is shown of hints.
+fn base_settings(config: &Config) -> Settings {
+    Settings {
         min_basis_points: basis_points(config.hints.min_share.get()),
         max_per_file: usize::try_from(config.hints.per_file.get()).unwrap_or(usize::MAX),
-        mode,
+        mode: Mode::All,
         style: style(config),
-    })
+    }
 }
 
 fn style(config: &Config) -> Style {
