@@ -37,16 +37,11 @@ pub struct Profiles {
 
 impl Profiles {
     pub(super) fn read(&self, path: &Path, limits: &Limits, cancel: &CancelFlag) -> Result<Arc<Profile>, ReadError> {
-        // Opening a pipe would wait for someone to write to it.
-        let kind = std::fs::metadata(path).map_err(ReadError::Io)?;
-        if kind.is_dir() {
-            return Err(ReadError::Io(io::ErrorKind::IsADirectory.into()));
-        }
-        if !kind.is_file() {
-            return Err(ReadError::Io(io::Error::other("it is a pipe or a device, not a file")));
-        }
         let file = File::open(path).map_err(ReadError::Io)?;
         let metadata = file.metadata().map_err(ReadError::Io)?;
+        if metadata.is_dir() {
+            return Err(ReadError::Io(io::ErrorKind::IsADirectory.into()));
+        }
         let stamp = Stamp { path: path.to_owned(), bytes: metadata.len(), modified: metadata.modified().ok() };
         if let Some(profile) = self.take(&stamp) {
             self.keep(stamp, Arc::clone(&profile));
