@@ -9,8 +9,8 @@ use std::sync::Arc;
 use lsp_types::{
     CallHierarchyIncomingCall, CallHierarchyIncomingCallsParams, CallHierarchyItem, CallHierarchyOutgoingCall,
     CallHierarchyOutgoingCallsParams, CallHierarchyPrepareParams, CallHierarchyServerCapability, CodeActionKind,
-    CodeActionParams, CodeActionProviderCapability, CodeActionResponse, CodeLens, CodeLensOptions, CodeLensParams,
-    DidChangeConfigurationParams, DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams,
+    CodeActionOrCommand, CodeActionParams, CodeActionProviderCapability, CodeActionResponse, CodeLens, CodeLensOptions,
+    CodeLensParams, DidChangeConfigurationParams, DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams,
     DidCloseTextDocumentParams, DidOpenTextDocumentParams, ExecuteCommandOptions, ExecuteCommandParams, Hover,
     HoverParams, HoverProviderCapability, InitializeParams, InitializeResult, InitializedParams, InlayHint,
     InlayHintOptions, InlayHintParams, InlayHintServerCapabilities, MessageType, OneOf, ServerCapabilities, ServerInfo,
@@ -78,8 +78,8 @@ impl Server {
         Ok(snapshot.map(|snapshot| ext::heat(&snapshot)).unwrap_or_default())
     }
 
-    async fn hotspots(&self, parameters: Option<HotspotsParams>) -> Result<Vec<Hotspot>> {
-        Ok(ext::hotspots(&self.session.state(), &parameters.unwrap_or_default()))
+    async fn hotspots(&self, parameters: HotspotsParams) -> Result<Vec<Hotspot>> {
+        Ok(ext::hotspots(&self.session.state(), &parameters))
     }
 
     async fn callers(&self, parameters: CallersParams) -> Result<Callers> {
@@ -91,11 +91,11 @@ impl Server {
         commands::callers(&self.session, snapshot, parameters.line, of).await
     }
 
-    async fn status(&self) -> Result<Vec<Status>> {
+    async fn status(&self, _: Value) -> Result<Vec<Status>> {
         Ok(status::all(&self.session.state()))
     }
 
-    async fn query(&self) -> Result<Query> {
+    async fn query(&self, _: Value) -> Result<Query> {
         Ok(ext::query(&self.session.state()))
     }
 
@@ -236,8 +236,10 @@ impl LanguageServer for Server {
         if parameters.context.only.is_some_and(|only| !only.contains(&CodeActionKind::EMPTY)) {
             return Ok(Some(Vec::new()));
         }
-        let snapshot = self.snapshot(&parameters.text_document.uri);
-        Ok(Some(snapshot.map(|snapshot| actions::actions(&snapshot, parameters.range)).unwrap_or_default()))
+        let state = self.session.state();
+        let snapshot = state.snapshot(&parameters.text_document.uri);
+        let here = snapshot.map(|snapshot| actions::actions(&snapshot, parameters.range)).unwrap_or_default();
+        Ok(Some(state.offers.iter().cloned().map(CodeActionOrCommand::Command).chain(here).collect()))
     }
 
     async fn prepare_call_hierarchy(

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use lsp_types::{MessageType, Url};
-use profiler_core::cancel::CancelFlag;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -20,7 +19,7 @@ use crate::config::toml_file::{TomlFile, WORKSPACE_FILE};
 use crate::config::trust::TrustStore;
 use crate::handlers::diagnostics;
 use crate::loader::watch::Watch;
-use crate::loader::{self, Failure, Profiles};
+use crate::loader::{self, Failure, Profiles, Stop};
 use crate::lsp::client::Editor;
 use crate::lsp::refresh::Refresh;
 use crate::state::State;
@@ -43,6 +42,14 @@ pub struct Session {
     refresh: Refresh,
     next_token: AtomicU64,
     is_started: AtomicBool,
+}
+
+/// Why work brought no result.
+enum Interrupted {
+    /// Someone stopped it.
+    Stopped,
+    /// It panicked.
+    Died,
 }
 
 /// Why a profile is loaded.
@@ -180,7 +187,7 @@ impl Session {
     /// Loads what is wanted for a folder. After a change of settings only if that changed what
     /// is wanted.
     pub fn load(self: &Arc<Self>, folder: usize, cause: Cause) {
-        let (wish, root, generation, cancel, had_view) = {
+        let (wish, root, generation, stop, had_view) = {
             let mut state = self.state();
             let others: Vec<PathBuf> = state.folders.iter().map(|folder| folder.root.clone()).collect();
             let Some(own) = state.folders.get_mut(folder) else { return };
@@ -190,7 +197,7 @@ impl Session {
             }
             own.wish.clone_from(&wish);
             if let Some(load) = own.load.take() {
-                load.cancel();
+                load.stop();
             }
             own.generation += 1;
             let Some(wish) = wish else {
@@ -203,33 +210,35 @@ impl Session {
                 }
                 return;
             };
-            let cancel = CancelFlag::new();
-            own.load = Some(cancel.clone());
+            let stop = Stop::default();
+            own.load = Some(stop.clone());
             let had_view = own.view().is_some();
             if !had_view {
                 let origin = wish.profile.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 own.shown = Shown::Loading { origin };
             }
-            (wish, own.root.clone(), own.generation, cancel, had_view)
+            (wish, own.root.clone(), own.generation, stop, had_view)
         };
         tracing::info!("opening {} ({cause:?})", wish.profile.display());
         self.follow_files();
         let session = Arc::clone(self);
         tokio::spawn(async move {
             let profiles = Arc::clone(&session.profiles);
-            let (flag, title) = (cancel.clone(), format!("Opening {}", wish.profile.display()));
+            let (flag, title) = (stop.flag.clone(), format!("Opening {}", wish.profile.display()));
             // A thread of its own: a disk that does not answer must not take one from hovers.
             let (done, work) = oneshot::channel();
             std::thread::spawn(move || {
                 let _ = done.send(loader::load(&wish, &profiles, &flag));
             });
-            let result = session.with_progress(work, title, &cancel).await;
-            let result = result
-                .unwrap_or_else(|_| Err(Failure::Failed("opening the profile failed inside perflens".to_owned())));
-            let shown = match result {
-                Ok((view, workspace)) => Shown::View(Arc::new(view), workspace),
-                Err(Failure::Cancelled) => Shown::Failed { why: "opening the profile was cancelled".to_owned() },
-                Err(Failure::Failed(why)) => Shown::Failed { why },
+            let shown = match session.with_progress(work, title, &stop).await {
+                Ok(Ok((view, workspace))) => Shown::View(Arc::new(view), workspace),
+                Ok(Err(Failure::Failed(why))) => Shown::Failed { why },
+                Ok(Err(Failure::Cancelled)) | Err(Interrupted::Stopped) => {
+                    Shown::Failed { why: "opening the profile was cancelled".to_owned() }
+                }
+                Err(Interrupted::Died) => {
+                    Shown::Failed { why: "opening the profile failed inside perflens".to_owned() }
+                }
             };
             let mut state = session.state();
             let Some(at) = state.folders.iter().position(|folder| folder.root == root) else { return };
@@ -239,17 +248,24 @@ impl Session {
             state.folders[at].load = None;
             match shown {
                 Shown::Failed { why } => {
-                    // What is shown stays: it is still what the file held when it was read.
-                    if !had_view {
+                    if had_view {
+                        // What is shown stays, and goes on to be what is wanted.
+                        let state = &mut *state;
+                        if cause == Cause::Command {
+                            state.folders[at].restore_choice(&state.trust);
+                        }
+                    } else {
                         state.show(at, Shown::Failed { why: why.clone() });
                     }
                     drop(state);
-                    if !cancel.is_cancelled() {
+                    session.follow_files();
+                    if !stop.flag.is_cancelled() {
                         session.editor.say(MessageType::ERROR, format!("perflens: {why}"));
                     }
                 }
                 shown => {
                     state.latest = Some(at);
+                    state.folders[at].keep_choice();
                     state.show(at, shown);
                     drop(state);
                 }
@@ -258,13 +274,15 @@ impl Session {
         });
     }
 
-    /// Shows progress for work that takes longer than a moment.
-    async fn with_progress<T>(
-        &self,
-        mut work: oneshot::Receiver<T>,
-        title: String,
-        cancel: &CancelFlag,
-    ) -> Result<T, oneshot::error::RecvError> {
+    /// Waits for work, and shows progress when it takes longer than a moment.
+    async fn with_progress<T>(&self, work: oneshot::Receiver<T>, title: String, stop: &Stop) -> Result<T, Interrupted> {
+        let work = async {
+            tokio::select! {
+                result = work => result.map_err(|_| Interrupted::Died),
+                () = stop.stopped() => Err(Interrupted::Stopped),
+            }
+        };
+        tokio::pin!(work);
         let is_shown = self.state().capabilities.shows_progress;
         if let Ok(result) = tokio::time::timeout(PROGRESS_AFTER, &mut work).await {
             return result;
@@ -273,7 +291,7 @@ impl Session {
             return work.await;
         }
         let token = format!("perflens.{}", self.next_token.fetch_add(1, Ordering::Relaxed));
-        self.state().progress.insert(token.clone(), cancel.clone());
+        self.state().progress.insert(token.clone(), stop.clone());
         let editor = self.editor.clone();
         let begun = {
             let token = token.clone();
@@ -293,8 +311,8 @@ impl Session {
 
     /// The user pressed cancel.
     pub fn cancel_progress(&self, token: &str) {
-        if let Some(flag) = self.state().progress.get(token) {
-            flag.cancel();
+        if let Some(stop) = self.state().progress.get(token) {
+            stop.stop();
         }
     }
 

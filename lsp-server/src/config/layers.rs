@@ -133,6 +133,16 @@ impl Layers {
         (!value.is_null()).then_some(value)
     }
 
+    /// Everything that was set in this session, to be put back when it did not work.
+    pub fn session(&self) -> &Value {
+        &self.session
+    }
+
+    /// Puts back what [`session`](Self::session) was.
+    pub fn restore_session(&mut self, session: Value) {
+        self.session = session;
+    }
+
     /// Whether `initializationOptions` say that the workspace is trusted. Anything but `true`
     /// is no.
     pub fn is_trusted_by_editor(&self) -> bool {

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lsp_types::{MessageType, Url};
+use lsp_types::{Command, MessageType, Url};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Error;
 
@@ -13,6 +13,7 @@ use super::hotspots::Hotspot;
 use super::{actions, calls, ext, hotspots, invalid, matches, on_pool, places, status};
 use crate::commands::{CommandCall, Subject};
 use crate::config::HintMode;
+use crate::lsp::client::CannotAsk;
 use crate::session::{Cause, Session};
 use crate::state::documents::file_path;
 use crate::state::folder::Chosen;
@@ -24,6 +25,7 @@ const CHOICES: usize = 8;
 
 /// Runs a command. What needs an answer of the user runs on without the caller.
 pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Error> {
+    session.state().offers.clear();
     match call {
         CommandCall::OpenProfile { path, value_type } => {
             let folder = folder(&session.state(), Some(&path))?;
@@ -147,11 +149,21 @@ fn offer_value_types(session: &Arc<Session>) -> Result<Value, Error> {
     let offered = choices.clone();
     let session = Arc::clone(session);
     tokio::spawn(async move {
-        if let Some(choice) = session.editor.choose("perflens: count which value type?".to_owned(), offered).await {
-            let _ = set(&session, "query.type", json!(choice));
+        match session.editor.choose("perflens: count which value type?".to_owned(), offered.clone()).await {
+            Ok(Some(choice)) => drop(set(&session, "query.type", json!(choice))),
+            Ok(None) => {}
+            Err(CannotAsk) => session.state().offers = offered.iter().map(|choice| value_type_offer(choice)).collect(),
         }
     });
     Ok(json!({ "choices": choices, "example": "perflens.selectValueType TYPE" }))
+}
+
+fn value_type_offer(choice: &str) -> Command {
+    Command {
+        title: format!("perflens: count {choice}"),
+        command: "perflens.selectValueType".to_owned(),
+        arguments: Some(vec![json!(choice)]),
+    }
 }
 
 fn show_actions(session: &Arc<Session>, file: &str, line: u32) -> Result<Value, Error> {
@@ -170,7 +182,8 @@ fn show_actions(session: &Arc<Session>, file: &str, line: u32) -> Result<Value, 
     }
     let session = Arc::clone(session);
     tokio::spawn(async move {
-        let Some(choice) = session.editor.choose("perflens".to_owned(), titles.clone()).await else { return };
+        // Where there are no dialogs, they are code actions anyway.
+        let Ok(Some(choice)) = session.editor.choose("perflens".to_owned(), titles.clone()).await else { return };
         let Some(command) = titles.iter().position(|title| *title == choice).and_then(|at| commands.get(at)) else {
             return;
         };
@@ -269,11 +282,22 @@ fn trust(session: &Arc<Session>, name: Option<&str>) -> Result<Value, Error> {
     let question = format!("perflens: trust perflens.toml of this workspace? It would allow: {what}");
     let session = Arc::clone(session);
     tokio::spawn(async move {
-        if session.editor.choose(question, vec!["Trust".to_owned(), "Don't".to_owned()]).await.as_deref()
-            == Some("Trust")
-            && let Err(why) = session.trust(at)
-        {
-            session.editor.say(MessageType::ERROR, format!("perflens: {why}"));
+        match session.editor.choose(question, vec!["Trust".to_owned(), "Don't".to_owned()]).await {
+            Ok(Some(answer)) if answer == "Trust" => {
+                if let Err(why) = session.trust(at) {
+                    session.editor.say(MessageType::ERROR, format!("perflens: {why}"));
+                }
+            }
+            Ok(_) => {}
+            Err(CannotAsk) => {
+                let mut state = session.state();
+                let root = state.folders.get(at).map(|folder| json!(folder.root));
+                state.offers = vec![Command {
+                    title: format!("perflens: trust this workspace ({what})"),
+                    command: "perflens.trustWorkspace".to_owned(),
+                    arguments: root.map(|root| vec![root]),
+                }];
+            }
         }
     });
     Ok(result)

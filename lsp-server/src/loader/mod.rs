@@ -18,6 +18,7 @@ use profiler_core::cancel::{CancelFlag, Cancelled};
 use profiler_core::decode::{DecodeErrorKind, Limits};
 use profiler_core::paths::{Rule, Workspace, WorkspaceOptions};
 use profiler_core::profile::Profile;
+use tokio::sync::Notify;
 
 pub use cache::Profiles;
 
@@ -45,6 +46,30 @@ pub struct Wish {
     pub max_files: usize,
     /// Most bytes of a profile.
     pub max_bytes: u64,
+}
+
+/// Stops a load, and whoever waits for it, even where the load itself hangs on a disk.
+#[derive(Clone, Debug, Default)]
+pub struct Stop {
+    /// What the load looks at.
+    pub flag: CancelFlag,
+    stopped: Arc<Notify>,
+}
+
+impl Stop {
+    /// Stops it.
+    pub fn stop(&self) {
+        self.flag.cancel();
+        self.stopped.notify_waiters();
+        self.stopped.notify_one();
+    }
+
+    /// Returns once it is stopped.
+    pub async fn stopped(&self) {
+        while !self.flag.is_cancelled() {
+            self.stopped.notified().await;
+        }
+    }
 }
 
 /// A wish could not be fulfilled.

@@ -22,6 +22,10 @@ pub struct Editor {
     client: Client,
 }
 
+/// The editor has no dialogs, or nobody answered for long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CannotAsk;
+
 /// How long an answer is waited for. Some editors queue dialogs for minutes.
 const PATIENCE: Duration = Duration::from_mins(2);
 
@@ -68,8 +72,8 @@ impl Editor {
         self.tell::<lsp_types::notification::ShowMessage>(parameters);
     }
 
-    /// Offers choices; the one taken, or `None`. Slow: a person decides.
-    pub async fn choose(&self, sentence: String, choices: Vec<String>) -> Option<String> {
+    /// Offers choices; the one taken, if any. Slow: a person decides.
+    pub async fn choose(&self, sentence: String, choices: Vec<String>) -> Result<Option<String>, CannotAsk> {
         let actions = choices
             .into_iter()
             .map(|title| lsp_types::MessageActionItem { title, properties: std::collections::HashMap::default() })
@@ -77,7 +81,8 @@ impl Editor {
         let parameters =
             lsp_types::ShowMessageRequestParams { typ: MessageType::INFO, message: sentence, actions: Some(actions) };
         let wait = self.ask::<lsp_types::request::ShowMessageRequest>(parameters);
-        Some(Self::patiently(wait).await??.title)
+        let answer = Self::patiently(wait).await.ok_or(CannotAsk)?;
+        Ok(answer.map(|action| action.title))
     }
 
     /// The editor's settings for us in a folder.

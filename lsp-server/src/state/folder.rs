@@ -4,14 +4,14 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use profiler_core::cancel::CancelFlag;
 use profiler_core::paths::Workspace;
+use serde_json::Value;
 
 use super::view::View;
 use crate::config::toml_file::{WORKSPACE_FILE, WorkspaceFile};
 use crate::config::trust::{Trust, TrustStore};
 use crate::config::{Config, Layers, Resolved};
-use crate::loader::Wish;
+use crate::loader::{Stop, Wish};
 
 /// A workspace folder.
 #[derive(Debug)]
@@ -35,7 +35,9 @@ pub struct Folder {
     /// Counts wishes; a load that comes back under another number is thrown away.
     pub generation: u64,
     /// Stops the load that is under way.
-    pub load: Option<CancelFlag>,
+    pub load: Option<Stop>,
+    /// What was chosen when what is shown was loaded, to go back to when something else can't be.
+    pub worked: Option<(Chosen, Value)>,
 }
 
 /// What the user chose to see. The outer `None` leaves it to the settings, the inner one means
@@ -82,6 +84,7 @@ impl Folder {
             shown: Shown::Nothing,
             generation: 0,
             load: None,
+            worked: None,
         };
         folder.read_settings(store);
         folder
@@ -141,6 +144,20 @@ impl Folder {
         match &self.shown {
             Shown::View(view, _) => Some(view),
             _ => None,
+        }
+    }
+
+    /// Remembers what was chosen: it works.
+    pub fn keep_choice(&mut self) {
+        self.worked = Some((self.chosen.clone(), self.layers.session().clone()));
+    }
+
+    /// Goes back to what was chosen when it last worked.
+    pub fn restore_choice(&mut self, store: &TrustStore) {
+        if let Some((chosen, session)) = self.worked.clone() {
+            self.chosen = chosen;
+            self.layers.restore_session(session);
+            self.read_settings(store);
         }
     }
 

@@ -16,11 +16,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lsp_types::Url;
-use profiler_core::cancel::CancelFlag;
+use lsp_types::{Command, Url};
 
 use crate::config::trust::TrustStore;
 use crate::config::{Config, Layers};
+use crate::loader::Stop;
 use capabilities::Capabilities;
 use documents::{Document, Documents, file_path};
 use folder::{Folder, Shown};
@@ -45,7 +45,10 @@ pub struct State {
     /// The place in the list of hot spots that was gone to last.
     pub hotspot: Option<usize>,
     /// What stops the work that each progress is about.
-    pub progress: HashMap<String, CancelFlag>,
+    pub progress: HashMap<String, Stop>,
+    /// Choices that a dialog could not offer, as commands; shown as code actions until one is
+    /// taken.
+    pub offers: Vec<Command>,
 }
 
 /// What a request about a document may see.
@@ -75,6 +78,7 @@ impl State {
             latest: None,
             hotspot: None,
             progress: HashMap::new(),
+            offers: Vec::new(),
         }
     }
 
@@ -93,7 +97,7 @@ impl State {
         if let Some(at) = self.folders.iter().position(|folder| folder.root == root) {
             let folder = self.folders.remove(at);
             if let Some(load) = folder.load {
-                load.cancel();
+                load.stop();
             }
         }
         self.latest = latest.and_then(|root| self.folders.iter().position(|folder| folder.root == root));

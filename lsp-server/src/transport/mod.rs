@@ -141,6 +141,11 @@ impl Message {
             if takes_none || object.get("params").is_some_and(Value::is_null) {
                 object.remove("params");
             }
+            // Our own requests have parameters by name only, all of which may be left out.
+            let is_ours = object["method"].as_str().is_some_and(|method| method.starts_with("perflens/"));
+            if is_ours && object.get("params").is_none_or(|params| params == &Value::Array(Vec::new())) {
+                object.insert("params".to_owned(), serde_json::json!({}));
+            }
         }
         let invalid = |error: serde_json::Error| (ErrorCode::InvalidRequest, format!("no valid message: {error}"));
         if is_call {
