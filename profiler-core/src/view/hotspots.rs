@@ -95,12 +95,16 @@ pub fn table(analysis: &Analysis, options: &Options<'_>) -> Option<Block> {
     let has_no_lines = options.by == By::Line && analysis.costs.lines.is_empty();
     let options = &Options { by: if has_no_lines { By::Function } else { options.by }, ..*options };
     let numbers = Numbers::of(analysis);
-    let rows: Vec<Row<'_>> = rows(analysis, options.by).filter(|row| is_listed(analysis, row.file)).collect();
+    let mut rows: Vec<Row<'_>> = rows(analysis, options.by).filter(|row| is_listed(analysis, row.file)).collect();
+    if !summary::knows_own(analysis) {
+        // With a workspace rows come by what they cause, which is not known here.
+        rows.sort_by_key(|row| std::cmp::Reverse(row.cost.cumulative.unsigned_abs()));
+    }
     if rows.is_empty() {
         return None;
     }
     let own = summary::own_heading(analysis);
-    let (ordering, other) = if analysis.groups.has_workspace() { (own, "with calls") } else { ("with calls", own) };
+    let (ordering, other) = if summary::knows_own(analysis) { (own, "with calls") } else { ("with calls", own) };
     let caption = Sentence::default()
         .strong(format!("{} by cost {ordering}", options.by.title()))
         .text(if has_no_lines { ", as the profile has no lines; shares of " } else { ", shares of " })
@@ -153,7 +157,7 @@ pub(super) fn is_listed(analysis: &Analysis, file: GroupId) -> bool {
 fn cells(analysis: &Analysis, numbers: &Numbers, by: By, row: &Row<'_>) -> Vec<Span> {
     let (own, cumulative) = (summary::own(analysis, row.cost), row.cost.cumulative);
     let heat = numbers.heat(cumulative);
-    let (ordering, other) = if analysis.groups.has_workspace() { (own, cumulative) } else { (cumulative, own) };
+    let (ordering, other) = if summary::knows_own(analysis) { (own, cumulative) } else { (cumulative, own) };
     let mut cells = vec![Numbers::block(heat)];
     cells.extend(numbers.cells(ordering, Role::Heat(heat)));
     cells.extend(numbers.cells(other, Role::Plain));

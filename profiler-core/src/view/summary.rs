@@ -106,12 +106,17 @@ pub(super) fn number_columns(heading: &str, gap: usize) -> [Column; 2] {
 /// What a row is to blame for: with a workspace what is spent `here`, libraries it calls
 /// included; without one, what the row itself spends.
 pub(super) fn own_heading(analysis: &Analysis) -> &'static str {
-    if analysis.groups.has_workspace() { "here" } else { "self" }
+    if knows_own(analysis) { "here" } else { "self" }
 }
 
 /// The value under [`own_heading`].
 pub(super) fn own(analysis: &Analysis, cost: Cost) -> i64 {
-    if analysis.groups.has_workspace() { cost.direct } else { cost.flat }
+    if knows_own(analysis) { cost.direct } else { cost.flat }
+}
+
+/// Whether it can be said what code of the workspace causes: that takes lines.
+pub(super) fn knows_own(analysis: &Analysis) -> bool {
+    analysis.groups.has_workspace() && !analysis.costs.lines.is_empty()
 }
 
 /// Which profile this is and how much it holds.

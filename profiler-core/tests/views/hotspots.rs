@@ -174,6 +174,27 @@ fn nothing_left_says_why() {
 }
 
 #[test]
+fn functions_without_lines_come_by_cost_in_a_workspace_too() {
+    let profile = profile(&[("work src/a.rs:0 < main src/a.rs:0", 3), ("main src/a.rs:0", 1)]);
+    let analysis = analyze(&profile, placed(&profile), &[]);
+    expect![[r#"
+        cpu.pb.gz · cpu 40.0ms · 4 samples over 4.00s · 0% placed in the workspace
+
+        Functions by cost with calls, as the profile has no lines; shares of 40.0ms cpu
+            with calls          self  function  place
+           100% 40.0ms  25.0% 10.0ms  main      src/a.rs:1
+          75.0% 30.0ms  75.0% 30.0ms  work      src/a.rs:1
+
+        Elsewhere: 100% of 40.0ms cpu that no line of the workspace causes, by package or binary
+        █ 100% 40.0ms  src/a.rs
+
+        0% of 40.0ms cpu is in lines of the workspace or called from there; 100% (40.0ms) without a line.
+        For the reasons: perflens explain cpu.pb.gz
+    "#]]
+    .assert_eq(&text::plain(&hotspots(&analysis, &options(By::Line, 0)), None));
+}
+
+#[test]
 fn a_profile_without_lines_has_functions() {
     let profile = profile(&[("work a.rs:0 < main a.rs:0", 3)]);
     let analysis = analyze(&profile, FileGroups::by_path(&profile), &[]);
