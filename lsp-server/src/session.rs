@@ -4,6 +4,7 @@
 //! under the lock, and the editor is then asked to look again.
 
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -18,7 +19,7 @@ use crate::config::places::Places;
 use crate::config::toml_file::{TomlFile, WORKSPACE_FILE};
 use crate::config::trust::TrustStore;
 use crate::handlers::diagnostics;
-use crate::loader::watch::Watch;
+use crate::loader::watch::{Watch, Watched};
 use crate::loader::{self, Failure, Profiles, Stop};
 use crate::lsp::client::Editor;
 use crate::lsp::refresh::Refresh;
@@ -29,6 +30,9 @@ use crate::state::folder::Shown;
 
 /// Shorter work shows no progress.
 const PROGRESS_AFTER: Duration = Duration::from_millis(300);
+
+/// More folders than this are not watched: systems limit how many can be.
+const MAX_WATCHED_FOLDERS: usize = 2048;
 
 /// A session.
 #[derive(Debug)]
@@ -268,6 +272,7 @@ impl Session {
                     state.folders[at].keep_choice();
                     state.show(at, shown);
                     drop(state);
+                    session.follow_files();
                 }
             }
             session.look_again();
@@ -316,15 +321,29 @@ impl Session {
         }
     }
 
-    /// Watches profiles and settings.
+    /// Watches profiles and settings, and folders for files that the profile has costs for.
     fn follow_files(&self) {
-        let files = {
+        let watched = {
             let state = self.state();
             let user = self.places.config.clone();
-            state.folders.iter().flat_map(super::state::folder::Folder::watched).chain(user).collect()
+            let mut watched = Watched {
+                files: state.folders.iter().flat_map(super::state::folder::Folder::watched).chain(user).collect(),
+                ..Watched::default()
+            };
+            for folder in &state.folders {
+                if let Shown::View(view, workspace) = &folder.shown {
+                    let names = view.missed_names().map(OsString::from);
+                    watched.names.extend(names);
+                    watched.folders.extend(workspace.folders(MAX_WATCHED_FOLDERS));
+                }
+            }
+            if watched.names.is_empty() {
+                watched.folders.clear();
+            }
+            watched
         };
         if let Some(watch) = self.watch.get() {
-            watch.set(files);
+            watch.set(watched);
         }
     }
 
@@ -353,6 +372,21 @@ impl Session {
         };
         for folder in written {
             self.load(folder, Cause::Written);
+        }
+        let missed: Vec<usize> = {
+            let state = self.state();
+            let is_missed = |at: usize| {
+                let folder = &state.folders[at];
+                let view = folder.view()?;
+                files
+                    .iter()
+                    .filter(|path| path.starts_with(&folder.root))
+                    .find(|path| path.file_name().is_some_and(|name| view.misses(&name.to_string_lossy())))
+            };
+            (0..state.folders.len()).filter(|&at| is_missed(at).is_some()).collect()
+        };
+        for folder in missed {
+            self.load(folder, Cause::NewFile);
         }
         if are_settings {
             self.apply_settings();

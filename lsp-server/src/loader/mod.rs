@@ -7,9 +7,8 @@
 mod cache;
 pub mod watch;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use profiler_core::attribute::analysis::{Analysis, CompareFailure, ComparedTo};
@@ -20,7 +19,8 @@ use profiler_core::paths::{Rule, Workspace, WorkspaceOptions};
 use profiler_core::profile::Profile;
 use tokio::sync::Notify;
 
-pub use cache::Profiles;
+use cache::Known;
+pub use cache::{Profiles, Texts};
 
 use crate::state::text::Text;
 use crate::state::view::View;
@@ -97,8 +97,9 @@ const MAX_FILE_BYTES: u64 = 4 << 20;
 /// Fulfils a wish. Blocks for as long as that takes.
 pub fn load(wish: &Wish, profiles: &Profiles, cancel: &CancelFlag) -> Result<(View, Arc<Workspace>), Failure> {
     let limits = Limits { max_bytes: wish.max_bytes, ..Limits::default() };
-    let profile = read(&wish.profile, profiles, &limits, cancel)?;
+    let Known { profile, texts } = read(&wish.profile, profiles, &limits, cancel)?;
     let base = wish.base.as_deref().map(|base| read(base, profiles, &limits, cancel)).transpose()?;
+    let base = base.map(|base| base.profile);
     let workspace = open_workspace(wish, cancel);
     cancel.check()?;
 
@@ -120,7 +121,7 @@ pub fn load(wish: &Wish, profiles: &Profiles, cancel: &CancelFlag) -> Result<(Vi
         _ => None,
     };
     let narrowing = analysis.stacks.narrowing(&analysis.profile, value_type, cancel)?;
-    let texts = texts(&analysis);
+    let texts = add_texts(&analysis, &texts);
     let notes = workspace
         .notes()
         .iter()
@@ -149,7 +150,7 @@ fn compare(
     })
 }
 
-fn read(path: &Path, profiles: &Profiles, limits: &Limits, cancel: &CancelFlag) -> Result<Arc<Profile>, Failure> {
+fn read(path: &Path, profiles: &Profiles, limits: &Limits, cancel: &CancelFlag) -> Result<Known, Failure> {
     profiles.read(path, limits, cancel).map_err(|error| match error {
         cache::ReadError::Io(error) => {
             let why = match error.kind() {
@@ -190,14 +191,14 @@ fn open_workspace(wish: &Wish, cancel: &CancelFlag) -> Arc<Workspace> {
     })
 }
 
-/// The texts of the workspace's files with costs, as they are now.
-fn texts(analysis: &Analysis) -> HashMap<PathBuf, Text> {
-    let mut texts = HashMap::new();
-    let mut bytes = 0;
+/// Adds the texts of the workspace's files with costs that are not known yet, as they are now.
+fn add_texts(analysis: &Analysis, known: &Mutex<Texts>) -> Texts {
+    let mut texts = known.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut bytes: usize = texts.values().map(|text| text.content().len()).sum();
     for row in &analysis.costs.files {
         let Some(placement) = &analysis.groups.get(row.file).placement else { continue };
         let Some(path) = &placement.path else { continue };
-        if !matches!(placement.place, Place::Workspace | Place::Generated) {
+        if !matches!(placement.place, Place::Workspace | Place::Generated) || texts.contains_key(path) {
             continue;
         }
         let is_small =
@@ -207,10 +208,10 @@ fn texts(analysis: &Analysis) -> HashMap<PathBuf, Text> {
         }
         if let Ok(content) = std::fs::read(path) {
             bytes += content.len();
-            texts.insert(path.clone(), Text::new(String::from_utf8_lossy(&content).into_owned()));
+            texts.insert(path.clone(), Arc::new(Text::new(String::from_utf8_lossy(&content).into_owned())));
         }
     }
-    texts
+    texts.clone()
 }
 
 fn file_name(path: &Path) -> String {

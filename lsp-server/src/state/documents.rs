@@ -24,15 +24,18 @@ pub struct Document {
     pub text: Text,
     /// Its lines in the text that was profiled.
     pub map: LineMap,
+    /// That text, if it is known.
+    pub profiled: Option<Arc<Text>>,
 }
 
 impl Document {
     /// Starts over with the lines, against the text that a newly loaded profile is of.
-    pub fn remap(&mut self, profiled: Option<&Text>) {
-        self.map = match profiled {
+    pub fn remap(&mut self, profiled: Option<Arc<Text>>) {
+        self.map = match &profiled {
             Some(profiled) => LineMap::between(profiled, &self.text),
             None => LineMap::identity(&self.text),
         };
+        self.profiled = profiled;
     }
 
     /// Applies changes in their order, each to the result of the one before. Costs what the
@@ -45,6 +48,12 @@ impl Document {
                 let old = std::mem::replace(&mut self.text, Text::new(change.text));
                 self.map = self.map.after(&LineMap::between(&old, &self.text));
             }
+        }
+        // Taking edits back makes it the profiled text again.
+        if let Some(profiled) = self.profiled.as_ref().filter(|_| self.map.differs())
+            && profiled.content() == self.text.content()
+        {
+            self.map = LineMap::identity(&self.text);
         }
         self.version = version;
     }

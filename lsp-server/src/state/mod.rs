@@ -150,7 +150,7 @@ impl State {
         }
         let text = Text::new(content);
         let map = line_map::LineMap::identity(&text);
-        let mut document = Document { uri, file: path.clone(), path, version, text, map };
+        let mut document = Document { uri, file: path.clone(), path, version, text, map, profiled: None };
         self.place(&mut document);
         self.documents.open(document);
     }
@@ -161,7 +161,7 @@ impl State {
             && let Shown::View(view, workspace) = &folder.shown
         {
             document.file = workspace.file_at(&document.path).map_or_else(|| document.path.clone(), |file| file.path);
-            document.remap(view.profiled_text(&document.file));
+            document.remap(view.profiled_text(&document.file).cloned());
         }
     }
 

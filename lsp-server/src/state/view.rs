@@ -2,7 +2,7 @@
 //! computed when first asked for.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use profiler_core::attribute::analysis::{Analysis, ComparedTo};
@@ -12,6 +12,7 @@ use profiler_core::cancel::{CancelFlag, Cancelled};
 use profiler_core::view::by_file::{ChangeIndex, FileChanges, FileCosts, FileIndex};
 
 use super::text::Text;
+use crate::loader::Texts;
 
 /// What is shown.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ pub struct View {
     /// What it is compared with.
     pub comparison: Option<Comparison>,
     /// Texts of the files with costs, as they were on disk when the profile was loaded.
-    pub texts: HashMap<PathBuf, Text>,
+    pub texts: Texts,
     /// The filter that leaves most of what is in the workspace and least of the rest.
     pub narrowing: Option<Narrowing>,
     /// What could not be done; sentences.
@@ -52,7 +53,7 @@ impl View {
         analysis: Analysis,
         counts: Option<&Costs>,
         comparison: Option<(String, ComparedTo)>,
-        texts: HashMap<PathBuf, Text>,
+        texts: Texts,
         narrowing: Option<Narrowing>,
         notes: Vec<String>,
     ) -> Self {
@@ -106,13 +107,21 @@ impl View {
             .collect()
     }
 
+    /// Names of files that the profile has costs for and that were not found.
+    pub fn missed_names(&self) -> impl Iterator<Item = &str> {
+        let profile = &self.analysis.profile;
+        (self.analysis.groups.all().iter())
+            .filter(|group| group.placement.as_ref().is_some_and(|placement| placement.path.is_none()))
+            .filter_map(|group| profile.path(*group.files.first()?).rsplit('/').next())
+    }
+
     /// Whether the profile has costs for a file of this name that was not found.
     pub fn misses(&self, name: &str) -> bool {
         !self.unmatched(name).is_empty()
     }
 
     /// The text of a file when the profile was loaded.
-    pub fn profiled_text(&self, path: &Path) -> Option<&Text> {
+    pub fn profiled_text(&self, path: &Path) -> Option<&Arc<Text>> {
         self.texts.get(path)
     }
 

@@ -197,6 +197,20 @@ impl Index {
         (entry.root as usize, &entry.relative)
     }
 
+    /// The folders that listed files are in, and the roots: sorted, at most `max`.
+    pub(super) fn folders(&self, max: usize) -> Vec<PathBuf> {
+        let mut folders = std::collections::BTreeSet::new();
+        folders.extend((0..self.roots.len()).map(|root| (root, String::new())));
+        for entry in &self.files {
+            if folders.len() >= max {
+                break;
+            }
+            let folder = entry.relative.rsplit_once('/').map_or("", |(folder, _)| folder);
+            folders.insert((entry.root as usize, folder.to_owned()));
+        }
+        folders.into_iter().map(|(root, folder)| self.file_below(root, folder).path).collect()
+    }
+
     pub(super) fn case(&self) -> Case {
         self.case
     }

@@ -108,6 +108,12 @@ impl Workspace {
         self.index.complete
     }
 
+    /// The folders that listed files are in, and the roots: sorted, at most `max`. For watching
+    /// them.
+    pub fn folders(&self, max: usize) -> Vec<PathBuf> {
+        self.index.folders(max)
+    }
+
     /// What could not be read, in the order it was met.
     pub fn notes(&self) -> &[Note] {
         &self.notes
