@@ -181,6 +181,7 @@ local function run()
   vim.cmd('normal! Go// after everything')
   vim.cmd('undo 0')
   becomes('after undo they are back', expected.before, hints)
+  becomes('and drawn', expected.before, function() return drawn('inlayhint') end)
 
   local start = vim.uv.hrtime()
   assert(vim.uv.fs_rename('after.pb.gz', 'cpu.pb.gz'))
