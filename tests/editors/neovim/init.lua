@@ -5,3 +5,4 @@ local snippets = os.getenv('PERFLENS_SNIPPETS')
 vim.opt.swapfile = false
 dofile(snippets .. (vim.lsp.config and '/neovim' or '/neovim-0.10'))
 dofile(snippets .. '/neovim-attach')
+if vim.lsp.config then dofile(snippets .. '/neovim-key') end

@@ -13,7 +13,8 @@ exports.activate = () => {
     { command: program, args: ["lsp"] },
     {
       documentSelector: [{ scheme: "file" }],
-      initializationOptions: { source },
+      // VS Code draws hints so close to the code that only a space keeps them apart.
+      initializationOptions: { source, hints: { lead: true } },
     },
   );
   return client.start();
