@@ -363,6 +363,16 @@ pub enum CommandCall {
     },
 }
 
+impl CommandCall {
+    /// Whether it is run for its answer.
+    pub fn is_question(&self) -> bool {
+        matches!(
+            self,
+            Self::ShowHotspots { .. } | Self::ShowCallers { .. } | Self::Explain { .. } | Self::ShowStatus {}
+        )
+    }
+}
+
 /// Lines or functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]

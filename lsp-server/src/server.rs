@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::{ClientSocket, LanguageServer, LspService};
 
-use crate::commands::{COMMANDS, Subject};
+use crate::commands::{COMMANDS, CommandCall, Subject};
 use crate::extensions::{EXTENSIONS, VERSION};
 use crate::handlers::ext::{Callers, CallersParams, Heat, HeatParams, HotspotsParams, Query};
 use crate::handlers::hints::HintData;
@@ -276,13 +276,20 @@ impl LanguageServer for Server {
     async fn execute_command(&self, parameters: ExecuteCommandParams) -> Result<Option<Value>> {
         let call = crate::commands::parse(&parameters.command, &parameters.arguments)
             .map_err(|error| crate::handlers::invalid(error.to_string()));
+        let is_question = call.as_ref().is_ok_and(CommandCall::is_question);
         let result = match call {
             Ok(call) => commands::run(&self.session, call).await,
             Err(error) => Err(error),
         };
-        // Editors show errors of commands badly or not at all.
-        if let Err(Error { message, .. }) = &result {
-            self.session.editor.say(MessageType::WARNING, format!("perflens: {message}"));
+        // Editors show results and errors of commands badly or not at all.
+        match &result {
+            Err(Error { message, .. }) => self.session.editor.say(MessageType::WARNING, format!("perflens: {message}")),
+            Ok(result) if is_question => {
+                if let Some(words) = commands::in_words(result) {
+                    self.session.editor.say(MessageType::INFO, words);
+                }
+            }
+            Ok(_) => {}
         }
         result.map(Some)
     }

@@ -976,3 +976,70 @@ fn files_that_come_into_the_workspace_are_found() {
     let later = client.open(&scene.path("src/later.rs"));
     await_labels(&mut client, &later, &["█ 50.0% 30.0ms here"]);
 }
+
+#[test]
+fn what_was_edited_stays_edited_when_the_same_profile_is_counted_anew() {
+    let scene = Scene::new(
+        "
+        cpu/nanoseconds
+        src/main.rs:2 main = 30_000_000
+        src/main.rs:3 main = 10_000_000
+        //- /src/main.rs
+        fn main() {
+            a();
+            b();
+        }
+        ",
+    );
+    let (mut client, uri) = scene.open(editor("vscode"), "src/main.rs");
+    let hints = client.hints_soon(&uri);
+    assert_eq!(hints.len(), 2, "{hints:?}");
+    // Edited, saved, and counted again under another filter.
+    let text = "fn main() {\n    new();\n    a();\n    b();\n}\n";
+    client.notify(
+        "textDocument/didChange",
+        json!({ "textDocument": { "uri": uri, "version": 2 }, "contentChanges": [{ "text": text }] }),
+    );
+    scene.write("src/main.rs", text);
+    client.command("perflens.setFilter", json!(["fn=main"]));
+    client.incoming("workspace/inlayHint/refresh");
+    settle();
+    let lines: Vec<u64> = client.raw_hints(&uri).iter().filter_map(|hint| hint["position"]["line"].as_u64()).collect();
+    assert_eq!(lines, [2, 3], "both lines have moved");
+}
+
+#[test]
+fn a_file_that_comes_later_is_found() {
+    let scene = Scene::new(
+        "
+        cpu/nanoseconds
+        src/main.rs:1 main; src/late.rs:1 late = 30_000_000
+        //- /src/main.rs
+        fn main() {}
+        ",
+    );
+    let (mut client, uri) = scene.open(editor("vscode"), "src/main.rs");
+    client.hints_soon(&uri);
+    settle();
+    scene.write("src/late.rs", "fn late() {}\n");
+    let late = client.open(&scene.path("src/late.rs"));
+    assert_eq!(client.hints_soon(&late).len(), 1);
+    // Also when nobody opens it: the share that is placed tells.
+    let scene = Scene::new(
+        "
+        cpu/nanoseconds
+        src/late.rs:1 late = 30_000_000
+        //- /src/main.rs
+        fn main() {}
+        ",
+    );
+    let (mut client, _) = scene.open(editor("vscode"), "src/main.rs");
+    client.until("the profile", |client| {
+        (client.request("perflens/status", json!({}))[0]["total"] == 30_000_000).then_some(())
+    });
+    settle();
+    scene.write("src/late.rs", "fn late() {}\n");
+    client.until("the new file", |client| {
+        (client.request("perflens/status", json!({}))[0]["placed"] == 30_000_000).then_some(())
+    });
+}

@@ -191,39 +191,49 @@ fn show_actions(session: &Arc<Session>, file: &str, line: u32) -> Result<Value, 
         let Ok(call) = crate::commands::parse(&command.command, &arguments) else { return };
         // Boxed, since one command runs another.
         match Box::pin(run(&session, call)).await {
-            Ok(Value::Null) => {}
-            Ok(result) => session.editor.say(MessageType::INFO, in_words(&result)),
+            Ok(result) => {
+                if let Some(words) = in_words(&result) {
+                    session.editor.say(MessageType::INFO, words);
+                }
+            }
             Err(error) => session.editor.say(MessageType::WARNING, error.message),
         }
     });
     Ok(result)
 }
 
-/// The result of a command as a message, where an editor shows nothing else.
-fn in_words(result: &Value) -> String {
-    let labels = |rows: &Value| -> Vec<String> {
-        rows.as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|row| row["label"].as_str().map(str::to_owned))
-            .take(12)
-            .collect()
+/// The result of a command as a message: most editors show nothing of results. One line where
+/// that is possible, as some have no more room.
+pub fn in_words(result: &Value) -> Option<String> {
+    const ROWS: usize = 5;
+    let texts = |rows: &Value, key: &str| -> Vec<String> {
+        let texts = rows.as_array().into_iter().flatten().filter_map(|row| row[key].as_str());
+        texts.take(ROWS).map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
     };
-    if let Some(text) = result.as_str() {
-        return text.to_owned();
-    }
-    if result.is_array() {
-        return labels(result).join("\n");
-    }
-    let mut lines = Vec::new();
-    for (heading, key) in [("called by", "callers"), ("calls", "callees")] {
-        let rows = labels(&result[key]);
-        if !rows.is_empty() {
-            lines.push(heading.to_owned());
-            lines.extend(rows);
+    let words = match result {
+        Value::String(text) => text.clone(),
+        Value::Array(_) => {
+            let hotspots = texts(result, "label");
+            let status =
+                texts(result, "text").into_iter().chain(result.as_array().into_iter().flatten().flat_map(|folder| {
+                    folder["details"]
+                        .as_array()
+                        .into_iter()
+                        .flatten()
+                        .filter_map(|text| text.as_str().map(str::to_owned))
+                }));
+            hotspots.into_iter().chain(status).collect::<Vec<_>>().join(" | ")
         }
-    }
-    lines.join("\n")
+        Value::Object(_) => [("called by", "callers"), ("calls", "callees")]
+            .into_iter()
+            .map(|(heading, key)| (heading, texts(&result[key], "label").join(", ")))
+            .filter(|(_, rows)| !rows.is_empty())
+            .map(|(heading, rows)| format!("{heading} {rows}"))
+            .collect::<Vec<_>>()
+            .join(" | "),
+        _ => String::new(),
+    };
+    (!words.is_empty()).then_some(words)
 }
 
 /// Callers and callees of a place; looks through the samples.
