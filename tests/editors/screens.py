@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from terminal import Checks, Terminal, fail_on_exception
 
 NAME, COMMAND = sys.argv[1], sys.argv[2:]
-QUIT = [":", "q", "a", "!", "Enter"] if NAME.startswith("neovim") else ["C-x", "C-c"]
+QUIT = ["Escape", ":", "q", "a", "!", "Enter"] if NAME.startswith("neovim") else ["C-x", "C-c"]
 
 
 def run(checks):
@@ -28,7 +28,7 @@ def run(checks):
         if NAME.startswith("neovim"):
             checks.check("the demo has lenses", editor.wait(lambda screen: "function " in screen), editor.screen())
         editor.save(f"{NAME}-demo")
-        editor.keys("Escape", *QUIT)
+        editor.keys(*QUIT)
         checks.check("it quits", editor.wait(lambda screen: not screen.strip(), 10), editor.screen())
     finally:
         editor.close()

@@ -35,7 +35,7 @@ class Terminal:
         # Without the first line tmux holds an Escape back to see whether a key follows.
         config = pathlib.Path(f"{self.socket}.tmux")
         config.write_text("set -sg escape-time 0\nset -g status off\nset -g default-terminal tmux-256color\n")
-        self.tmux("-f", config, "new-session", "-d", "-x", str(columns), "-y", str(rows), command)
+        self.tmux("-f", config, "new-session", "-d", "-e", "COLORTERM=truecolor", "-x", str(columns), "-y", str(rows), command)
         config.unlink()
 
     def tmux(self, *arguments):
