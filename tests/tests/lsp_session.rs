@@ -995,11 +995,12 @@ fn what_was_edited_stays_edited_when_the_same_profile_is_counted_anew() {
     let hints = client.hints_soon(&uri);
     assert_eq!(hints.len(), 2, "{hints:?}");
     // Edited, saved, and counted again under another filter.
-    let text = "fn main() {\n    new();\n    a();\n    b();\n}\n";
+    let change = json!({ "range": perflens_tests::lsp::range((1, 0), (1, 0)), "text": "    new();\n" });
     client.notify(
         "textDocument/didChange",
-        json!({ "textDocument": { "uri": uri, "version": 2 }, "contentChanges": [{ "text": text }] }),
+        json!({ "textDocument": { "uri": uri, "version": 2 }, "contentChanges": [change] }),
     );
+    let text = "fn main() {\n    new();\n    a();\n    b();\n}\n";
     scene.write("src/main.rs", text);
     client.command("perflens.setFilter", json!(["fn=main"]));
     client.incoming("workspace/inlayHint/refresh");
@@ -1013,27 +1014,12 @@ fn a_file_that_comes_later_is_found() {
     let scene = Scene::new(
         "
         cpu/nanoseconds
-        src/main.rs:1 main; src/late.rs:1 late = 30_000_000
-        //- /src/main.rs
-        fn main() {}
-        ",
-    );
-    let (mut client, uri) = scene.open(editor("vscode"), "src/main.rs");
-    client.hints_soon(&uri);
-    settle();
-    scene.write("src/late.rs", "fn late() {}\n");
-    let late = client.open(&scene.path("src/late.rs"));
-    assert_eq!(client.hints_soon(&late).len(), 1);
-    // Also when nobody opens it: the share that is placed tells.
-    let scene = Scene::new(
-        "
-        cpu/nanoseconds
         src/late.rs:1 late = 30_000_000
         //- /src/main.rs
         fn main() {}
         ",
     );
-    let (mut client, _) = scene.open(editor("vscode"), "src/main.rs");
+    let mut client = scene.editor(editor("vscode")).start();
     client.until("the profile", |client| {
         (client.request("perflens/status", json!({}))[0]["total"] == 30_000_000).then_some(())
     });
