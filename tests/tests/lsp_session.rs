@@ -145,7 +145,9 @@ fn what_cannot_be_loaded_is_told_once_and_leaves_no_trace() {
         assert_eq!(labels(&mut client, &uri), demo_labels(), "what was shown is still shown");
         // And what was shown goes on to be followed.
         scene.rewrite(OTHER);
-        await_labels(&mut client, &uri, &OTHER_LABELS);
+        client.until(&format!("the new costs, after {command} {arguments}"), |client| {
+            (labels(client, &uri) == OTHER_LABELS).then_some(())
+        });
     }
 }
 
