@@ -25,13 +25,15 @@ pub fn hints(snapshot: &Snapshot, range: Range) -> Vec<InlayHint> {
     let Some(view) = &snapshot.view else { return Vec::new() };
     let Some(file) = view.file(&snapshot.file) else { return Vec::new() };
     let document = &snapshot.document;
-    // All lines of the profile: which ones are in the range is known after mapping only.
+    let last = (range.end.line as usize).min(document.text.line_count() - 1);
+    // Only these are labelled; edits may have put lines of the profile into another order.
+    let profiled = || (range.start.line as usize..=last).filter_map(|line| document.map.profiled_line(line));
+    let (Some(lowest), Some(highest)) = (profiled().min(), profiled().max()) else { return Vec::new() };
     let hints = match view.changes(file) {
-        Some(changes) => hint::change_hints(changes, 1..=u32::MAX, &settings),
-        None => hint::hints(file, 1..=u32::MAX, &settings, &|_| false),
+        Some(changes) => hint::change_hints(changes, lowest..=highest, &settings),
+        None => hint::hints(file, lowest..=highest, &settings, &|_| false),
     };
     let hints: Vec<_> = hints.into_iter().filter(|hint| !hint.is_gone).collect();
-    let last = (range.end.line as usize).min(document.text.line_count() - 1);
     (range.start.line as usize..=last)
         .filter_map(|line| {
             let profiled = document.map.profiled_line(line)?;
