@@ -108,6 +108,19 @@
   (rename-file "../after.pb.gz" "../cpu.pb.gz" t)
   (becomes "the profile written again changes the hints" (labels 'after))
 
+  ;; A setting changed while the server runs: diagnostics, by way of Flymake.
+  (setq-default eglot-workspace-configuration '(:perflens (:diagnostics (:enabled t))))
+  (eglot-signal-didChangeConfiguration (eglot-current-server))
+  (let (diagnostics)
+    (check "diagnostics of the functions"
+           (wait (lambda ()
+                   (setq diagnostics (mapcar (lambda (each)
+                                               (cons (line-number-at-pos (flymake-diagnostic-beg each))
+                                                     (flymake-diagnostic-text each)))
+                                             (flymake-diagnostics)))
+                   (and (assq 4 diagnostics) (assq 11 diagnostics) (assq 21 diagnostics))))
+           diagnostics))
+
   (set-buffer-modified-p nil)
   (eglot-shutdown (eglot-current-server) nil 10)
   (check "the client stops" (not (eglot-managed-p)))

@@ -141,7 +141,6 @@ local function run()
   check('the client attaches', vim.wait(20000, function() return attached('perflens') ~= nil end, 20), 'no client')
   becomes('hints', expected.before, hints)
   becomes('hints are drawn', expected.before, function() return drawn('inlayhint') end)
-  rest()
   becomes('lenses', expected.lenses, lenses)
   becomes('lenses are drawn', expected.lenses, function() return drawn('codelens') end)
 
