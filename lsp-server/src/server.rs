@@ -5,6 +5,8 @@
 //! waiting, and requests take their snapshot before their first await.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use lsp_types::{
     CallHierarchyIncomingCall, CallHierarchyIncomingCallsParams, CallHierarchyItem, CallHierarchyOutgoingCall,
@@ -31,8 +33,14 @@ use crate::handlers::{actions, calls, commands, diagnostics, ext, hints, hover, 
 use crate::lsp::client::Editor;
 use crate::session::{Cause, Session};
 use crate::state::Snapshot;
+use crate::state::capabilities::Capabilities;
 use crate::state::documents::file_path;
+use crate::state::folder::Shown;
 use crate::state::view::View;
+
+/// An editor that can't be told to ask again waits this long for its first costs.
+const FIRST_ANSWER: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// The server of one session.
 pub struct Server {
@@ -209,6 +217,7 @@ impl LanguageServer for Server {
     }
 
     async fn inlay_hint(&self, parameters: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {
+        self.settled(&parameters.text_document.uri, |can| can.refreshes_hints).await;
         let snapshot = self.snapshot(&parameters.text_document.uri);
         Ok(Some(snapshot.map(|snapshot| hints::hints(&snapshot, parameters.range)).unwrap_or_default()))
     }
@@ -221,6 +230,7 @@ impl LanguageServer for Server {
     }
 
     async fn code_lens(&self, parameters: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
+        self.settled(&parameters.text_document.uri, |can| can.refreshes_lenses).await;
         let snapshot = self.snapshot(&parameters.text_document.uri);
         Ok(Some(snapshot.map(|snapshot| lenses::lenses(&snapshot)).unwrap_or_default()))
     }
@@ -292,5 +302,28 @@ impl LanguageServer for Server {
             Ok(_) => {}
         }
         result.map(Some)
+    }
+}
+
+impl Server {
+    /// Waits while the first profile for a document is being opened, where the editor asks once
+    /// and can't be told to ask again. What it then gets is of the document as it is by then.
+    async fn settled(&self, uri: &Url, can_be_told: fn(&Capabilities) -> bool) {
+        let wait = async {
+            while self.is_opening(uri, can_be_told) {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        };
+        let _ = tokio::time::timeout(FIRST_ANSWER, wait).await;
+    }
+
+    fn is_opening(&self, uri: &Url, can_be_told: fn(&Capabilities) -> bool) -> bool {
+        let state = self.session.state();
+        let Some(document) = state.documents.get(uri) else { return false };
+        let is_loading = || {
+            let folder = state.view_of(&document.path);
+            folder.is_some_and(|folder| matches!(folder.shown, Shown::Loading { .. }))
+        };
+        !can_be_told(&state.capabilities) && (!self.session.has_settings.load(Ordering::SeqCst) || is_loading())
     }
 }

@@ -45,6 +45,8 @@ pub struct Session {
     watch: OnceLock<Watch>,
     refresh: Refresh,
     next_token: AtomicU64,
+    /// Whether the first settings have come and are applied.
+    pub has_settings: AtomicBool,
     is_started: AtomicBool,
 }
 
@@ -82,6 +84,7 @@ impl Session {
             watch: OnceLock::new(),
             refresh: Refresh::default(),
             next_token: AtomicU64::new(0),
+            has_settings: AtomicBool::new(false),
             is_started: AtomicBool::new(false),
         })
     }
@@ -127,6 +130,7 @@ impl Session {
             session.pull_settings().await;
             session.follow_files();
             session.apply_settings();
+            session.has_settings.store(true, Ordering::SeqCst);
         });
     }
 
