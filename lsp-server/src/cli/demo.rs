@@ -80,10 +80,13 @@ fn document(analysis: &Analysis) -> Document {
         Sentence::new("  ").command("perflens report cpu.pb.gz --workspace ."),
         Sentence::new("  ").command("perflens annotate FILE --profile cpu.pb.gz"),
     ]);
-    document.paragraph([Sentence::new(
-        "Costs beside the code in your editor come with the language server, in a later version; there is nothing to \
-         configure yet.",
-    )]);
+    document.paragraph([
+        Sentence::default().strong("Beside the code, in your editor").text(": for Neovim 0.11, in init.lua"),
+        Sentence::new("  ").command("vim.lsp.config('perflens', { cmd = { 'perflens', 'lsp' },"),
+        Sentence::new("  ").command("  init_options = { source = { file = 'cpu.pb.gz' } } })"),
+        Sentence::new("  ").command("vim.lsp.enable('perflens')"),
+        Sentence::new("Helix, VS Code, Emacs and others are in docs/editors.md."),
+    ]);
     document
 }
 
