@@ -151,7 +151,7 @@ mod tests {
             (r"/C:\Folder\File.cpp", "C:/Folder/File.cpp"),
             (r"\\?\C:\ws\a.cpp", "C:/ws/a.cpp"),
             (r"\\server\share\..\a.cpp", "//server/a.cpp"),
-            ("file:///c%3A/work/go/a.go", "C:/work/go/a.go"),
+            ("file:///c%3A/proj/go/a.go", "C:/proj/go/a.go"),
             ("file://localhost/a.js", "/a.js"),
             ("file:///tmp/100%/a.js", "/tmp/100%/a.js"),
             ("webpack://name/./src/x.ts?hash", "webpack://name/./src/x.ts?hash"),

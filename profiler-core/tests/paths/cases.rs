@@ -242,19 +242,19 @@ fn two_files_of_one_name_are_ambiguous() {
 
 #[test]
 fn a_volume_may_be_blind_to_case() {
-    let profile = "C:/work/Go/a.go\nfile:///c%3A/work/go/a.go";
-    files("//- /C:/work/go/a.go").roots(&["/C:/work/go"]).case(Case::Blind).check(
+    let profile = "C:/proj/Go/a.go\nfile:///c%3A/proj/go/a.go";
+    files("//- /C:/proj/go/a.go").roots(&["/C:/proj/go"]).case(Case::Blind).check(
         profile,
         &expect![[r#"
-        C:/work/Go/a.go → a.go (exact path, 1.00)
-        file:///c%3A/work/go/a.go → a.go (exact path, 1.00)
+        C:/proj/Go/a.go → a.go (exact path, 1.00)
+        file:///c%3A/proj/go/a.go → a.go (exact path, 1.00)
     "#]],
     );
-    files("//- /C:/work/go/a.go").roots(&["/C:/work/go"]).check(
+    files("//- /C:/proj/go/a.go").roots(&["/C:/proj/go"]).check(
         profile,
         &expect![[r#"
-        C:/work/Go/a.go → no match: only the file name agrees; possible: a.go
-        file:///c%3A/work/go/a.go → a.go (exact path, 1.00)
+        C:/proj/Go/a.go → no match: only the file name agrees; possible: a.go
+        file:///c%3A/proj/go/a.go → a.go (exact path, 1.00)
     "#]],
     );
 }
