@@ -1,15 +1,13 @@
 //! Recording programs on this machine, as seen by the rest of perflens.
 //!
-//! This crate will hold the sampler: a kernel program that unwinds native code without frame
-//! pointers, its user-space half, and the thin privileged binary `perflens-record`. For now
-//! it documents the boundary the others are written against.
-//!
 //! # The boundary
 //! * The recorder is a separate process. It is the only program ever given privileges, it
 //!   never opens the network, writes no file and never starts a program.
 //! * The unprivileged parent starts the command as the user, held on a pipe until the
 //!   recorder is attached, and hands over a `pidfd`.
-//! * The recorder streams length-prefixed, versioned messages over its inherited pipe:
-//!   mappings (build id, path, load bias, range), samples (addresses only), thread names,
-//!   losses and errors. The parent aggregates, symbolises and writes the profile.
+//! * The recorder streams length-prefixed, versioned messages over its inherited pipe
+//!   ([`protocol`]): mappings (build id, path, load bias, range), samples (addresses only), thread
+//!   names, losses and errors. The parent aggregates, symbolises and writes the profile.
 //! * Every way of losing a sample has a counter of its own; nothing is dropped uncounted.
+
+pub mod protocol;
