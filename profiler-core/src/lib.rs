@@ -6,6 +6,7 @@
 //!
 //! * [`decode`] turns the bytes of any supported format into a [`profile::Profile`],
 //!   an immutable table of samples, locations and functions.
+//! * [`encode`] writes a profile in the formats that other tools read.
 //! * [`paths`] decides which workspace file a path of the profile means, with evidence.
 //! * [`attribute`] makes one pass over the samples and yields exact costs of lines,
 //!   functions and files, and the accounting of every sample.
@@ -20,6 +21,7 @@ pub mod attribute;
 pub mod cancel;
 pub mod decode;
 pub mod demangle;
+pub mod encode;
 pub mod measure;
 pub mod paths;
 pub mod profile;

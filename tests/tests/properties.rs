@@ -13,7 +13,7 @@ use profiler_core::attribute::accounting::Bucket;
 use profiler_core::attribute::{Costs, FileGroups, Filter, Place, Placement, Query, attribute};
 use profiler_core::cancel::CancelFlag;
 use profiler_core::decode::{Limits, decode};
-use profiler_core::profile::Profile;
+use profiler_core::profile::{LabelValue, LocId, Profile};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -66,6 +66,43 @@ fn buckets(value: impl Fn(Bucket) -> i64) -> Buckets {
         no_file: value(Bucket::NoFile),
         unresolved: value(Bucket::Unresolved),
     }
+}
+
+/// Everything a profile holds, as text, sample by sample.
+fn spell(profile: &Profile) -> Vec<String> {
+    let samples = profile.samples();
+    let spell_label = |label: &profiler_core::profile::Label| {
+        let value = match label.value {
+            LabelValue::Text(text) => profile.text(text).to_owned(),
+            LabelValue::Number(number, unit) => format!("{number} {}", profile.text(unit)),
+        };
+        format!("{}={value}", profile.text(label.key))
+    };
+    let spell_location = |id: LocId| {
+        let locations = profile.locations();
+        let mapping = profile.mapping(locations.mapping(id));
+        let (file, build_id) = (profile.text(mapping.file), profile.text(mapping.build_id));
+        let memory = (mapping.memory_start, mapping.memory_limit, mapping.file_offset);
+        let lines: Vec<String> = locations
+            .lines(id)
+            .iter()
+            .map(|line| {
+                let function = profile.function(line.function);
+                let names = (profile.text(function.name), profile.text(function.system_name));
+                let place = (profile.path(function.file), function.start_line, line.line, line.column);
+                format!("{names:?} {place:?}")
+            })
+            .collect();
+        format!("{:x} in {file} {build_id} {memory:x?}: {lines:?}", locations.address(id))
+    };
+    (0..samples.len())
+        .map(|row| {
+            let values: Vec<i64> = (0..profile.value_types().len()).map(|at| samples.values(at)[row]).collect();
+            let labels: Vec<String> = samples.labels(row).iter().map(spell_label).collect();
+            let stack: Vec<String> = samples.stack(row).iter().map(|&id| spell_location(id)).collect();
+            format!("{values:?} {labels:?} {stack:?}")
+        })
+        .collect()
 }
 
 /// The numbers of all value types, for comparing whole files.
@@ -240,6 +277,17 @@ proptest! {
     fn the_program_counts_like_the_reference(spec in spec(true)) {
         let profile = build(&spec);
         prop_assert_eq!(all_numbers(&pprof::raw(&profile)), reference(&profile));
+    }
+
+    #[test]
+    fn writing_a_profile_keeps_all_of_it(spec in spec(true)) {
+        let bytes = pprof::raw(&build(&spec));
+        let mut written = Vec::new();
+        profiler_core::encode::pprof::write(&load(&bytes), &mut written).expect("memory takes bytes");
+        prop_assert_eq!(all_numbers(&written), all_numbers(&bytes));
+        let (first, again) = (load(&bytes), load(&written));
+        prop_assert_eq!(first.meta(), again.meta());
+        prop_assert_eq!(spell(&first), spell(&again));
     }
 
     #[test]

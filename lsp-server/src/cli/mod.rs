@@ -4,6 +4,7 @@
 
 mod annotate;
 mod completions;
+mod convert;
 mod demo;
 mod doctor;
 mod explain;
@@ -44,6 +45,8 @@ enum Command {
     Annotate(annotate::Arguments),
     /// Tell where the value of a profile went, why, and what to do about it
     Explain(explain::Arguments),
+    /// Write a profile in another format, or without what is private
+    Convert(convert::Arguments),
     /// Run the language server, for editors
     Lsp(lsp::Arguments),
     /// Tell what works on this machine, and what to do about the rest
@@ -160,6 +163,7 @@ pub fn main() -> ExitCode {
         Command::Demo => demo::run(),
         Command::Report(arguments) => report::run(&arguments),
         Command::Annotate(arguments) => annotate::run(&arguments),
+        Command::Convert(arguments) => convert::run(&arguments),
         Command::Lsp(arguments) => lsp::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Doctor => doctor::run(),

@@ -19,7 +19,7 @@ mod folded;
 mod fraction;
 mod input;
 mod legacy;
-mod pprof;
+pub(crate) mod pprof;
 mod speedscope;
 mod text;
 

@@ -16,7 +16,7 @@
 
 mod finish;
 mod ids;
-mod wire;
+pub(crate) mod wire;
 
 use prost::Message;
 use prost::bytes::Buf;
@@ -29,23 +29,23 @@ use ids::RawIds;
 pub(super) const FORMAT: Format = Format { name: "pprof", sniff, decode };
 
 /// Field numbers of the top message.
-mod field {
-    pub(super) const SAMPLE_TYPE: u32 = 1;
-    pub(super) const SAMPLE: u32 = 2;
-    pub(super) const MAPPING: u32 = 3;
-    pub(super) const LOCATION: u32 = 4;
-    pub(super) const FUNCTION: u32 = 5;
-    pub(super) const STRING: u32 = 6;
-    pub(super) const DROP_FRAMES: u32 = 7;
-    pub(super) const KEEP_FRAMES: u32 = 8;
-    pub(super) const TIME: u32 = 9;
-    pub(super) const DURATION: u32 = 10;
-    pub(super) const PERIOD_TYPE: u32 = 11;
-    pub(super) const PERIOD: u32 = 12;
-    pub(super) const COMMENT: u32 = 13;
-    pub(super) const DEFAULT_SAMPLE_TYPE: u32 = 14;
+pub(crate) mod field {
+    pub(crate) const SAMPLE_TYPE: u32 = 1;
+    pub(crate) const SAMPLE: u32 = 2;
+    pub(crate) const MAPPING: u32 = 3;
+    pub(crate) const LOCATION: u32 = 4;
+    pub(crate) const FUNCTION: u32 = 5;
+    pub(crate) const STRING: u32 = 6;
+    pub(crate) const DROP_FRAMES: u32 = 7;
+    pub(crate) const KEEP_FRAMES: u32 = 8;
+    pub(crate) const TIME: u32 = 9;
+    pub(crate) const DURATION: u32 = 10;
+    pub(crate) const PERIOD_TYPE: u32 = 11;
+    pub(crate) const PERIOD: u32 = 12;
+    pub(crate) const COMMENT: u32 = 13;
+    pub(crate) const DEFAULT_SAMPLE_TYPE: u32 = 14;
 
-    pub(super) fn name(number: u32) -> &'static str {
+    pub(crate) fn name(number: u32) -> &'static str {
         match number {
             SAMPLE_TYPE => "sample type",
             SAMPLE => "sample",

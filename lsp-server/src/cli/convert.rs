@@ -1,0 +1,166 @@
+//! `perflens convert`: another format, or a copy that may leave the machine.
+
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use profiler_core::encode::Target;
+use profiler_core::encode::share::{Private, Remains, share};
+use profiler_core::view::data;
+
+use super::Failure;
+use super::load::load;
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  perflens convert perf.folded cpu.pb.gz
+      folded stacks as pprof
+  perflens convert cpu.pb.gz cpu.speedscope.json --type cpu
+      for the viewer at speedscope.app
+  perflens convert cpu.pb.gz for-a-ticket.pb.gz --share
+      without home folders, names of user and machine, and labels; lists what is left")]
+pub(super) struct Arguments {
+    /// The profile: a file, or - for standard input
+    #[arg(value_name = "IN")]
+    from: PathBuf,
+
+    /// Where to write it: a file, whose ending says the format, or - for standard output
+    #[arg(value_name = "OUT")]
+    to: PathBuf,
+
+    /// The format, where the ending does not say it
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+
+    /// Value type to keep where there can be only one, as TYPE or TYPE/UNIT [default: the profile's
+    /// own choice]
+    #[arg(long = "type", value_name = "TYPE[/UNIT]")]
+    value_type: Option<String>,
+
+    /// Leave out home folders, names of user and machine, comments, and labels but a few; list what
+    /// is left
+    #[arg(long)]
+    share: bool,
+
+    /// A label to keep with --share, besides thread, service and version; may be given several times
+    #[arg(long = "keep-label", value_name = "LABEL", requires = "share")]
+    labels: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// pprof's protocol buffer in gzip
+    Pprof,
+    /// Folded stacks, one line each
+    Folded,
+    /// speedscope's JSON
+    Speedscope,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let target = match arguments.format {
+        Some(Format::Pprof) => Target::Pprof,
+        Some(Format::Folded) => Target::Folded,
+        Some(Format::Speedscope) => Target::Speedscope,
+        None => Target::of_name(&arguments.to.to_string_lossy()).ok_or_else(|| {
+            Failure::Usage(format!(
+                "{}: which format is that? End its name with .pb.gz, .folded or .speedscope.json, or say --format",
+                arguments.to.display()
+            ))
+        })?,
+    };
+    let loaded = load(&arguments.from)?;
+    let value_type = match &arguments.value_type {
+        None => loaded.profile.meta().default_value_type,
+        Some(name) => loaded
+            .profile
+            .find_value_type(name)
+            .map_err(|error| Failure::Usage(format!("{}: {error}", loaded.origin)))?,
+    };
+    if !arguments.share {
+        return write(&arguments.to, |out| target.write(&loaded.profile, value_type, out));
+    }
+    let private = private(arguments.labels.clone());
+    let (shared, remains) =
+        share(&loaded.profile, &private).map_err(|error| Failure::Input(format!("{}: {error}", loaded.origin)))?;
+    write(&arguments.to, |out| target.write(&shared, value_type, out))?;
+    // Standard output may be the profile.
+    let mut out = anstream::stderr();
+    for line in in_words(&remains) {
+        writeln!(out, "{}", data::shown_within(&line, 1000))?;
+    }
+    Ok(())
+}
+
+/// What names this user and this machine.
+fn private(labels: Vec<String>) -> Private {
+    let variable = |names: &[&str]| names.iter().find_map(|name| std::env::var(name).ok()).unwrap_or_default();
+    Private {
+        home: std::env::home_dir().unwrap_or_default().to_string_lossy().into_owned(),
+        user: variable(&["USER", "LOGNAME", "USERNAME"]),
+        host: host(),
+        labels,
+    }
+}
+
+#[cfg(unix)]
+fn host() -> String {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    // The rest of a full name is the network's.
+    name.split('.').next().unwrap_or_default().to_owned()
+}
+
+#[cfg(not(unix))]
+fn host() -> String {
+    std::env::var("COMPUTERNAME").unwrap_or_default()
+}
+
+fn in_words(remains: &Remains) -> Vec<String> {
+    const MOST: usize = 12;
+    let list = |items: Vec<String>| -> String {
+        let more = items.len().saturating_sub(MOST);
+        let shown = items.into_iter().take(MOST).collect::<Vec<_>>().join(", ");
+        match (shown.is_empty(), more) {
+            (true, _) => "none".to_owned(),
+            (false, 0) => shown,
+            (false, more) => format!("{shown} and {more} more"),
+        }
+    };
+    let counted =
+        |items: &[(String, usize)]| list(items.iter().map(|(name, count)| format!("{name} ({count})")).collect());
+    vec![
+        "What is still in it; look through it before you share it:".to_owned(),
+        format!("  functions: {} names", remains.functions),
+        format!("  folders of source files: {}", counted(&remains.folders)),
+        format!("  binaries, with their build ids: {}", list(remains.binaries.clone())),
+        format!("  labels: {}", counted(&remains.labels)),
+        format!("Left out: addresses, comments, labels {}", list(remains.left_out.clone())),
+    ]
+}
+
+/// Writes a file as a whole or not at all.
+fn write(path: &Path, encode: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    if path.as_os_str() == "-" {
+        let mut out = BufWriter::new(io::stdout().lock());
+        encode(&mut out)?;
+        return Ok(out.flush()?);
+    }
+    let fail = |error: io::Error| Failure::Input(format!("{}: it can't be written: {error}", path.display()));
+    // Devices and pipes can't be replaced, and should not be.
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        let mut out = BufWriter::new(fs::OpenOptions::new().write(true).open(path).map_err(fail)?);
+        encode(&mut out).map_err(fail)?;
+        return out.flush().map_err(fail);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new().prefix(".perflens-").tempfile_in(folder).map_err(fail)?;
+    {
+        let mut out = BufWriter::new(file.as_file_mut());
+        encode(&mut out).map_err(fail)?;
+        out.flush().map_err(fail)?;
+    }
+    file.persist(path).map_err(|error| fail(error.error))?;
+    Ok(())
+}
