@@ -167,7 +167,7 @@ impl Private {
         if home.len() > 1 {
             text = replace_words(&text, home, "~");
         }
-        for folder in ["/home/", "/Users/", "C:/Users/", "C:\\Users\\"] {
+        for folder in ["/home/", "/Users/", "\\Users\\"] {
             text = without_homes(&text, folder);
         }
         for (name, instead) in [(&self.user, "user"), (&self.host, "host")] {
@@ -187,6 +187,7 @@ fn without_homes(text: &str, folder: &str) -> String {
     while let Some(at) = rest.find(folder) {
         let (before, after) = (&rest[..at], &rest[at + folder.len()..]);
         let end = after.find(['/', '\\']).unwrap_or(after.len());
+        let before = if folder == "/home/" { before } else { without_drive(before) };
         let is_start = !before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '~'));
         result.push_str(before);
         if is_start && end > 0 {
@@ -198,6 +199,21 @@ fn without_homes(text: &str, folder: &str) -> String {
         }
     }
     result + rest
+}
+
+/// A text without the drive that it ends with.
+fn without_drive(text: &str) -> &str {
+    let Some(rest) = text.strip_suffix(':') else { return text };
+    match rest.char_indices().next_back() {
+        Some((at, letter))
+            if letter.is_ascii_alphabetic()
+                && !rest[..at].ends_with(char::is_alphanumeric)
+                && !rest[..at].ends_with('.') =>
+        {
+            &rest[..at]
+        }
+        _ => text,
+    }
 }
 
 /// Replaces a text where it is not part of a longer word.
@@ -245,6 +261,7 @@ mod tests {
             ("/data/home/eve/x.c", "/data/home/eve/x.c"),
             ("/Users/eve/x.c:/Users/bob/y.c", "~/x.c:~/y.c"),
             ("C:/Users/eve/x.c", "~/x.c"),
+            (r"d:\Users\eve\x.c", r"~\x.c"),
             ("/home/", "/home/"),
             ("/var/tmp/ada-build/x.c", "/var/tmp/user-build/x.c"),
             ("load_metadata", "load_metadata"),
