@@ -34,7 +34,14 @@ pub const EXTENSIONS: &[Extension] = &[
               is 0 to 4; in a comparison `isBetter` says that a line became less.",
         parameters: "{ textDocument: TextDocumentIdentifier }",
         result: "{ version: number, lines: { line: number, level: number, isBetter: boolean, share: string, \
-                 value: string }[] }",
+                 value: string, function?: string }[] }",
+    },
+    Extension {
+        method: "perflens/files",
+        doc: "What the files of the workspace folders cause, for badges in a list of files: `level` 0 to 4, `percent` of \
+              the total. Nothing in a comparison.",
+        parameters: "none",
+        result: "{ uri: URI, level: number, percent: string, label: string }[]",
     },
     Extension {
         method: "perflens/hotspots",
@@ -43,7 +50,23 @@ pub const EXTENSIONS: &[Extension] = &[
               comparison.",
         parameters: "{ by?: \"line\" | \"function\", top?: number }",
         result: "{ rank: number, function: string, file: string, uri?: URI, range: Range, line: number, \
-                 direct?: number, cumulative?: number, label: string }[]",
+                 direct?: number, cumulative?: number, title: string, description: string, label: string }[]",
+    },
+    Extension {
+        method: "perflens/packages",
+        doc: "What no line of the workspace causes, a row for each package or binary.",
+        parameters: "{ top?: number }",
+        result: "{ title: string, description: string }[]",
+    },
+    Extension {
+        method: "perflens/flamegraph",
+        doc: "The widest boxes of a flame graph, callers before callees, of the folder that was opened last; widths are \
+              magnitudes. `parent` and `function` are positions in the lists; `line` is where a function starts now, \
+              from 0.",
+        parameters: "{ top?: number }",
+        result: "null | { title: string, origin: string, total: number, omitted: number, functions: { name: string, \
+                 place: string, uri?: URI, line?: number, isOwn: boolean }[], boxes: { parent?: number, \
+                 function: number, value: number, label: string }[] }",
     },
     Extension {
         method: "perflens/callers",
@@ -59,7 +82,7 @@ pub const EXTENSIONS: &[Extension] = &[
               until the workspace is trusted. `text` is for a status bar, `details` are sentences.",
         parameters: "none",
         result: "{ folder: string, state: \"none\" | \"loading\" | \"loaded\" | \"comparing\" | \"error\", text: string, \
-                 details: string[], origin?: string, total?: number, placed?: number, valueType?: string, \
+                 icon: string, details: string[], origin?: string, total?: number, placed?: number, valueType?: string, \
                  valueTypes: string[], ignored: string[], differing: string[] }[]",
     },
     Extension {

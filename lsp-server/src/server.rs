@@ -19,13 +19,17 @@ use lsp_types::{
     TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions, Url, WorkspaceFoldersServerCapabilities,
     WorkspaceServerCapabilities,
 };
+use profiler_core::view::flame;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::{ClientSocket, LanguageServer, LspService};
 
 use crate::commands::{COMMANDS, CommandCall, Subject};
 use crate::extensions::{EXTENSIONS, VERSION};
-use crate::handlers::ext::{Callers, CallersParams, Heat, HeatParams, HotspotsParams, Query};
+use crate::handlers::ext::{
+    Callers, CallersParams, FileCost, Flamegraph, FlamegraphParams, Heat, HeatParams, HotspotsParams, Package,
+    PackagesParams, Query,
+};
 use crate::handlers::hints::HintData;
 use crate::handlers::hotspots::Hotspot;
 use crate::handlers::status::Status;
@@ -57,7 +61,10 @@ pub fn service() -> (LspService<Server>, ClientSocket, Arc<Session>) {
         Server { session }
     })
     .custom_method("perflens/heat", Server::heat)
+    .custom_method("perflens/files", Server::files)
     .custom_method("perflens/hotspots", Server::hotspots)
+    .custom_method("perflens/packages", Server::packages)
+    .custom_method("perflens/flamegraph", Server::flamegraph)
     .custom_method("perflens/callers", Server::callers)
     .custom_method("perflens/status", Server::status)
     .custom_method("perflens/query", Server::query)
@@ -88,6 +95,24 @@ impl Server {
 
     async fn hotspots(&self, parameters: HotspotsParams) -> Result<Vec<Hotspot>> {
         Ok(ext::hotspots(&self.session.state(), &parameters))
+    }
+
+    async fn files(&self, _: Value) -> Result<Vec<FileCost>> {
+        Ok(ext::files(&self.session.state()))
+    }
+
+    async fn packages(&self, parameters: PackagesParams) -> Result<Vec<Package>> {
+        Ok(ext::packages(&self.session.state(), &parameters))
+    }
+
+    async fn flamegraph(&self, parameters: FlamegraphParams) -> Result<Option<Flamegraph>> {
+        let view = self.session.state().latest_folder().and_then(|folder| folder.view().cloned());
+        let Some(view) = view else { return Ok(None) };
+        let samples = Arc::clone(&view);
+        let flame =
+            crate::handlers::on_pool(move |cancel| flame::flame(&samples.analysis, parameters.top(), cancel)).await?;
+        let flame = flame.map_err(|_| Error::request_cancelled())?;
+        Ok(Some(ext::flamegraph(&self.session.state(), &view, flame)))
     }
 
     async fn callers(&self, parameters: CallersParams) -> Result<Callers> {
@@ -294,7 +319,7 @@ impl LanguageServer for Server {
         // Editors show results and errors of commands badly or not at all.
         match &result {
             Err(Error { message, .. }) => self.session.editor.say(MessageType::WARNING, format!("perflens: {message}")),
-            Ok(result) if is_question => {
+            Ok(result) if is_question && !self.session.state().capabilities.shows_answers => {
                 if let Some(words) = commands::in_words(result) {
                     self.session.editor.say(MessageType::INFO, words);
                 }

@@ -228,6 +228,7 @@ impl Session {
             (wish, own.root.clone(), own.generation, stop, had_view)
         };
         tracing::info!("opening {} ({cause:?})", wish.profile.display());
+        self.tell_changed();
         self.follow_files();
         let session = Arc::clone(self);
         tokio::spawn(async move {
@@ -434,7 +435,15 @@ impl Session {
     pub fn look_again(self: &Arc<Self>) {
         let capabilities = self.state().capabilities;
         self.refresh.run(&self.editor, capabilities);
+        self.tell_changed();
         diagnostics::publish(self);
+    }
+
+    /// Tells clients of ours that the state is another.
+    fn tell_changed(&self) {
+        if self.state().capabilities.follows_changes {
+            self.editor.tell_changed();
+        }
     }
 
     /// Opens a profile for a folder.

@@ -417,13 +417,39 @@ fn requests_of_our_own_are_announced_and_answer() {
     let callers = all_text(&client.request("perflens/callers", json!({ "textDocument": { "uri": uri }, "line": 7 })));
     assert!(callers.contains("main") && callers.contains("parse"), "{callers}");
     let status = status(&mut client);
-    assert!(status.contains("p.pb.gz") && status.contains("3.52s"), "{status}");
+    assert!(status.contains("p.pb.gz") && status.contains("3.52s") && status.contains("icon flame"), "{status}");
+    let files = client.request("perflens/files", Value::Null);
+    let hottest = files.as_array().unwrap().iter().max_by_key(|file| file["level"].as_u64()).unwrap();
+    assert!(hottest["uri"].as_str().unwrap().ends_with("/src/lib.rs"), "{files}");
+    let flame = client.request("perflens/flamegraph", json!({}));
+    let name = |each: &Value| flame["functions"][usize::try_from(each["function"].as_u64().unwrap()).unwrap()].clone();
+    let boxes = flame["boxes"].as_array().unwrap();
+    assert_eq!((name(&boxes[0])["name"].as_str(), &boxes[0]["parent"]), (Some("main"), &Value::Null), "{flame}");
+    assert!(boxes.iter().any(|each| name(each)["isOwn"] == true && each["parent"] == 0), "{flame}");
+    let few = client.request("perflens/flamegraph", json!({ "top": 1 }));
+    assert_eq!(few["boxes"].as_array().unwrap().len(), 1, "{few}");
+}
+
+#[test]
+fn a_client_that_follows_changes_is_told_of_them_and_shows_answers_itself() {
+    let scene = Scene::demo();
+    let mut capabilities = editor("vscode").capabilities();
+    capabilities["experimental"] = json!({ "perflens": { "followsChanges": true, "showsAnswers": true } });
+    let mut client = scene.without_profile(editor("vscode")).param("capabilities", capabilities).start();
+    client.open(&scene.path("src/main.rs"));
+    client.command("perflens.openProfile", json!(["p.pb.gz"]));
+    client.until("it is told", |client| (client.count("perflens/changed") > 0).then_some(()));
+    client.until("the profile is there", |client| status(client).contains("3.52s").then_some(()));
+    client.command("perflens.showStatus", json!([]));
+    settle();
+    assert_eq!(client.count("window/showMessage"), 0);
 }
 
 #[test]
 fn requests_of_our_own_that_need_no_parameters_take_any() {
     let (_scene, mut client, _) = demo();
-    for method in ["perflens/status", "perflens/hotspots"] {
+    let methods = ["status", "hotspots", "packages", "files", "flamegraph", "query"];
+    for method in methods.map(|name| format!("perflens/{name}")) {
         for params in [None, Some(Value::Null), Some(json!({})), Some(json!([]))] {
             let mut message = json!({ "jsonrpc": "2.0", "id": format!("{method} {params:?}"), "method": method });
             if let Some(params) = params.clone() {

@@ -2,11 +2,18 @@
 //! [`extensions`](crate::extensions).
 
 use lsp_types::{TextDocumentIdentifier, Url};
+use profiler_core::attribute::Place;
+use profiler_core::measure::Share;
+use profiler_core::view::flame::Flame;
 use profiler_core::view::heat::{self as view_heat, Mark};
+use profiler_core::view::summary::Numbers;
+use profiler_core::view::{data, hot_list};
 use serde::{Deserialize, Serialize};
 
 use super::hotspots::{self, Hotspot};
+use super::places;
 use crate::commands::Subject;
+use crate::state::view::View;
 use crate::state::{Snapshot, State};
 
 /// Parameters of `perflens/heat`.
@@ -41,6 +48,8 @@ pub struct HeatLine {
     pub share: String,
     /// Its value, as text.
     pub value: String,
+    /// The function it is in, the costliest of several.
+    pub function: Option<String>,
 }
 
 /// The heat of a document's lines as they are now. In the order of the document.
@@ -61,7 +70,10 @@ pub fn heat(snapshot: &Snapshot) -> Heat {
                 Mark::Level(level) => (level, false),
                 Mark::Better => (0, true),
             };
-            heat.lines.extend(line.map(|line| HeatLine { line, level, is_better, share: row.share, value: row.value }));
+            let function = file.line(row.line).and_then(|own| own.functions.first().copied());
+            let function = function.map(|at| data::shown(&view.analysis.costs.functions[at].name).into_owned());
+            let (share, value) = (row.share, row.value);
+            heat.lines.extend(line.map(|line| HeatLine { line, level, is_better, share, value, function }));
         }
         heat.lines.sort_by_key(|row| row.line);
     }
@@ -83,6 +95,170 @@ pub fn hotspots(state: &State, parameters: &HotspotsParams) -> Vec<Hotspot> {
     let Some(view) = state.latest_folder().and_then(|folder| folder.view()) else { return Vec::new() };
     let top = parameters.top.map_or(20, |top| top.clamp(1, 10_000) as usize);
     hotspots::list(state, view, parameters.by.unwrap_or(Subject::Line), top)
+}
+
+/// What a file of a workspace costs.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileCost {
+    /// Its address.
+    pub uri: Url,
+    /// Heat of what it causes, 0 to 4.
+    pub level: u8,
+    /// What it causes as a whole percentage of the total: `34%`.
+    pub percent: String,
+    /// Share and value of what it causes, libraries included, and of what passes it.
+    pub label: String,
+}
+
+/// Costs of the files of all folders that cause something; nothing in a comparison.
+pub fn files(state: &State) -> Vec<FileCost> {
+    let views = state.folders.iter().filter_map(|folder| folder.view()).filter(|view| view.comparison.is_none());
+    views.flat_map(|view| files_of(state, view)).collect()
+}
+
+fn files_of(state: &State, view: &View) -> Vec<FileCost> {
+    let analysis = &view.analysis;
+    let numbers = Numbers::of(analysis);
+    (analysis.costs.files.iter())
+        .filter(|row| row.cost.direct != 0 && is_own(view, row.file))
+        .filter_map(|row| {
+            let path = places::path_of(view, row.file)?;
+            let (direct, cumulative) = (row.cost.direct, row.cost.cumulative);
+            let label = format!(
+                "{} {} here · with calls {} {}",
+                numbers.share(direct),
+                numbers.value(direct),
+                numbers.share(cumulative),
+                numbers.value(cumulative),
+            );
+            let percent = Share::of(direct, analysis.costs.total).map_or_else(String::new, Share::whole_percent);
+            Some(FileCost { uri: places::uri_of(state, &path)?, level: numbers.heat(direct).level(), percent, label })
+        })
+        .collect()
+}
+
+fn is_own(view: &View, file: profiler_core::attribute::GroupId) -> bool {
+    let placement = view.analysis.groups.get(file).placement.as_ref();
+    placement.is_some_and(|placement| placement.place == Place::Workspace)
+}
+
+/// Parameters of `perflens/packages`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PackagesParams {
+    /// How many; else 20.
+    pub top: Option<u32>,
+}
+
+/// A package or binary, and what no line of the workspace causes in it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Package {
+    /// For a list, shares below each other: `31.0%  Go runtime`.
+    pub title: String,
+    /// What stands behind that: `402ms`.
+    pub description: String,
+}
+
+/// What the workspace does not cause, of what was opened last.
+pub fn packages(state: &State, parameters: &PackagesParams) -> Vec<Package> {
+    let Some(view) = state.latest_folder().and_then(|folder| folder.view()) else { return Vec::new() };
+    let top = parameters.top.map_or(20, |top| top.clamp(1, 10_000) as usize);
+    let rows = hot_list::packages(&view.analysis, top);
+    rows.iter().map(|row| Package { title: row.label(), description: row.description() }).collect()
+}
+
+/// Parameters of `perflens/flamegraph`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FlamegraphParams {
+    /// How many boxes; else 5000.
+    pub top: Option<u32>,
+}
+
+impl FlamegraphParams {
+    /// How many boxes.
+    pub fn top(&self) -> usize {
+        self.top.map_or(5000, |top| top.clamp(1, 50_000) as usize)
+    }
+}
+
+/// A flame graph.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Flamegraph {
+    /// What everything is: `3.52s cpu`.
+    pub title: String,
+    /// The profile's file name.
+    pub origin: String,
+    /// The width of everything.
+    pub total: i64,
+    /// What the boxes are of.
+    pub functions: Vec<FlameFunction>,
+    /// Callers before callees.
+    pub boxes: Vec<FlameBox>,
+    /// Boxes too narrow to be listed.
+    pub omitted: usize,
+}
+
+/// A function of a flame graph.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FlameFunction {
+    /// Its name.
+    pub name: String,
+    /// Its file and line as they are shown.
+    pub place: String,
+    /// Its file, where it is on this machine.
+    pub uri: Option<Url>,
+    /// Where it starts in the document now, from 0.
+    pub line: Option<u32>,
+    /// Whether it is code of the workspace.
+    pub is_own: bool,
+}
+
+/// A function under a chain of callers.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FlameBox {
+    /// Its caller, by position in the list.
+    pub parent: Option<usize>,
+    /// Its function, by position in the list.
+    pub function: usize,
+    /// Its width.
+    pub value: i64,
+    /// Share and value as text.
+    pub label: String,
+}
+
+/// Puts addresses to a flame graph.
+pub fn flamegraph(state: &State, view: &View, flame: Flame) -> Flamegraph {
+    let function = |function: profiler_core::view::flame::FlameFunction| {
+        let path = places::path_of(view, function.file);
+        let line = function.line.map(profiler_core::profile::LineNo);
+        FlameFunction {
+            line: line.zip(path.as_ref()).map(|(line, path)| places::range_of(state, path, line).start.line),
+            uri: path.and_then(|path| places::uri_of(state, &path)),
+            name: function.name,
+            place: function.place,
+            is_own: function.is_own,
+        }
+    };
+    let boxed = |each: profiler_core::view::flame::FlameBox| FlameBox {
+        parent: each.parent,
+        function: each.function,
+        value: each.value,
+        label: each.label,
+    };
+    Flamegraph {
+        title: flame.title,
+        origin: view.origin.clone(),
+        total: flame.total,
+        functions: flame.functions.into_iter().map(function).collect(),
+        boxes: flame.boxes.into_iter().map(boxed).collect(),
+        omitted: flame.omitted,
+    }
 }
 
 /// Parameters of `perflens/callers`.

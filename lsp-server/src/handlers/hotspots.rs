@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use lsp_types::{Range, Url};
 use profiler_core::attribute::{GroupId, Place};
 use profiler_core::profile::LineNo;
+use profiler_core::view::data;
 use profiler_core::view::hot_list::{self, HotSpot};
 use profiler_core::view::hotspots::By;
 use profiler_core::view::summary::Numbers;
@@ -35,6 +36,10 @@ pub struct Hotspot {
     pub direct: Option<i64>,
     /// What passes it; not in a comparison.
     pub cumulative: Option<i64>,
+    /// For a list, shares below each other: `11.4%  parse_line`.
+    pub title: String,
+    /// What stands behind that: `402ms · with calls 34.0% · src/log_stats.rs:17`.
+    pub description: String,
     /// `11.4%  402ms  parse_line  src/log_stats.rs:17`: share and value of `direct`, in a
     /// comparison of the change.
     pub label: String,
@@ -82,8 +87,18 @@ pub fn list(state: &State, view: &View, by: Subject, top: usize) -> Vec<Hotspot>
                 numbers.value(cost.direct),
                 line.0
             );
+            let spot = HotSpot {
+                glyph: None,
+                share: numbers.share(cost.direct),
+                value: numbers.value(cost.direct),
+                with_calls: Some(numbers.share(cost.cumulative)),
+                name: data::shown(&function).into_owned(),
+                place: Some(hot_list::Place { file: name.clone(), line: line.is_known().then_some(line.0) }),
+            };
             Hotspot {
                 rank: at + 1,
+                title: spot.label(),
+                description: spot.description(),
                 function,
                 uri: path.as_ref().and_then(|path| places::uri_of(state, path)),
                 range: path.map(|path| places::range_of(state, &path, line)).unwrap_or_default(),
@@ -104,6 +119,8 @@ fn changed(state: &State, view: &View, rank: usize, spot: HotSpot) -> Hotspot {
     let path = group.and_then(|group| places::path_of(view, group));
     Hotspot {
         rank,
+        title: spot.label(),
+        description: spot.description(),
         label: format!("{}  {}", spot.label().trim(), spot.description()),
         function: spot.name,
         uri: path.as_ref().and_then(|path| places::uri_of(state, path)),

@@ -19,6 +19,8 @@ pub struct Status {
     pub state: &'static str,
     /// For a status bar: two facts at most.
     pub text: String,
+    /// Its icon, by its name among the codicons of VS Code.
+    pub icon: &'static str,
     /// Sentences with the rest.
     pub details: Vec<String>,
     /// The profile's name.
@@ -48,7 +50,8 @@ pub fn of(state: &State, folder: &Folder) -> Status {
     let mut status = Status {
         folder: folder.root.display().to_string(),
         state: "none",
-        text: "no profile".to_owned(),
+        text: Words::NoProfile.text(),
+        icon: Words::NoProfile.icon(),
         details: Vec::new(),
         origin: None,
         total: None,
@@ -68,10 +71,12 @@ pub fn of(state: &State, folder: &Folder) -> Status {
         Shown::Loading { origin } => {
             status.state = "loading";
             status.text = format!("opening {origin}");
+            status.icon = Words::Loading(origin).icon();
         }
         Shown::Failed { why } => {
             status.state = "error";
             "no profile: see status".clone_into(&mut status.text);
+            status.icon = Words::Failed(why).icon();
             status.details.push(why.clone());
         }
         Shown::View(view, _) => {
@@ -83,6 +88,7 @@ pub fn of(state: &State, folder: &Folder) -> Status {
             };
             status.state = if view.comparison.is_some() { "comparing" } else { "loaded" };
             status.text = words.text();
+            status.icon = words.icon();
             status.details.push(plain(&whose(analysis, view.narrowing.as_ref())));
             status.details.push(format!("{}: {}", view.origin, summary::amount(analysis)));
             status.details.extend(view.notes.iter().cloned());

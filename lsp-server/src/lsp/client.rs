@@ -22,6 +22,14 @@ pub struct Editor {
     client: Client,
 }
 
+/// `perflens/changed`: what extension requests answer may be another thing now.
+enum Changed {}
+
+impl Notification for Changed {
+    type Params = Value;
+    const METHOD: &'static str = "perflens/changed";
+}
+
 /// The editor has no dialogs, or nobody answered for long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CannotAsk;
@@ -70,6 +78,11 @@ impl Editor {
     pub fn say(&self, kind: MessageType, sentence: impl Into<String>) {
         let parameters = lsp_types::ShowMessageParams { typ: kind, message: sentence.into() };
         self.tell::<lsp_types::notification::ShowMessage>(parameters);
+    }
+
+    /// Tells a client of ours that what it has asked for may have changed.
+    pub fn tell_changed(&self) {
+        self.tell::<Changed>(serde_json::json!({}));
     }
 
     /// Offers choices; the one taken, if any. Slow: a person decides.

@@ -27,6 +27,10 @@ pub struct Capabilities {
     pub runs_links: bool,
     /// Changed settings are announced when we ask for it.
     pub registers_configuration: bool,
+    /// Answers of commands are shown by the client itself.
+    pub shows_answers: bool,
+    /// `perflens/changed` is understood.
+    pub follows_changes: bool,
 }
 
 impl Capabilities {
@@ -54,6 +58,8 @@ impl Capabilities {
             shows_documents: is(&client["window"]["showDocument"]["support"]),
             runs_links: is(&initialize["initializationOptions"]["trustedMarkdown"]),
             registers_configuration: is(&workspace["didChangeConfiguration"]["dynamicRegistration"]),
+            shows_answers: is(&client["experimental"]["perflens"]["showsAnswers"]),
+            follows_changes: is(&client["experimental"]["perflens"]["followsChanges"]),
         }
     }
 }

@@ -24,6 +24,7 @@ pub mod narrow;
 mod pass;
 mod place;
 mod prune;
+pub mod tree;
 
 pub use accounting::Accounting;
 pub use files::{FileGroup, FileGroups, GroupId, Place, Placement};

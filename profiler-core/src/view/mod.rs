@@ -19,6 +19,7 @@ pub mod compare;
 pub mod data;
 pub mod document;
 pub mod explain;
+pub mod flame;
 pub mod heat;
 pub mod hint;
 pub mod hot_list;

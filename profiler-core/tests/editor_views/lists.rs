@@ -1,16 +1,20 @@
 //! Lists over the whole workspace, marks of a file, and finding a file.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use expect_test::expect;
 use profiler_core::attribute::FileGroups;
+use profiler_core::attribute::analysis::Analysis;
+use profiler_core::cancel::CancelFlag;
 use profiler_core::view::by_file::FileCosts;
+use profiler_core::view::flame::flame;
 use profiler_core::view::heat::{LineHeat, change_heat, heat};
 use profiler_core::view::hint::Settings;
 use profiler_core::view::hot_list::{changed_spots, hot_spots, packages, text, title};
 use profiler_core::view::hotspots::By;
 
-use crate::profiles::{CPU, Changed, LOG_STATS, Loaded, log_stats, sampled};
+use crate::profiles::{CPU, Changed, LOG_STATS, Loaded, log_stats, profile, sampled};
 
 #[test]
 fn files_are_found_by_name_and_by_path() {
@@ -118,4 +122,47 @@ fn changes_are_marked_and_listed_by_size() {
         ▼ −3.0pp  191ms→80.0ms  Stats::tiny          src/log_stats.rs:61
     "#]]
     .assert_eq(&text(&changed_spots(&changed.new.analysis, &changed.compared, By::Line, 6)));
+}
+
+/// The boxes, indented by depth; `!` marks what is not of the workspace.
+fn boxes(analysis: &Analysis, top: usize) -> String {
+    let flame = flame(analysis, top, &CancelFlag::new()).unwrap();
+    let depth = |at: usize| std::iter::successors(flame.boxes[at].parent, |&at| flame.boxes[at].parent).count();
+    let mut text = format!("{} {}\n", flame.title, flame.total);
+    for (at, each) in flame.boxes.iter().enumerate() {
+        let function = &flame.functions[each.function];
+        let (indent, mark) = ("  ".repeat(depth(at)), if function.is_own { "" } else { "!" });
+        writeln!(text, "{indent}{mark}{} {} {}", function.name, each.label, function.place).unwrap();
+    }
+    writeln!(text, "omitted {}", flame.omitted).unwrap();
+    text
+}
+
+#[test]
+fn a_flame_graph_has_a_box_for_each_chain_of_callers() {
+    // A function that calls itself, one below two callers, one without a file, negative values.
+    let stacks = "
+        f@2 src/a.rs:3 < f@2 src/a.rs:4 < main@1 src/a.rs:9 = 60
+        f@2 src/a.rs:3 < main@1 src/a.rs:9 = 20
+        memchr@5 dep/memchr.rs:9 < f@2 src/a.rs:4 < main@1 src/a.rs:9 = -10
+        memchr@5 dep/memchr.rs:9 < main@1 src/a.rs:8 = 10
+    ";
+    let analysis = Loaded::new(&profile(stacks), CPU).analysis;
+    expect![[r#"
+        100ms cpu 100000000
+        main 100% 100ms src/a.rs:1
+          f 90.0% 90.0ms src/a.rs:2
+            f 60.0% 60.0ms src/a.rs:2
+            !memchr 10.0% 10.0ms dep/memchr.rs:5
+          !memchr 10.0% 10.0ms dep/memchr.rs:5
+        omitted 0
+    "#]]
+    .assert_eq(&boxes(&analysis, 10));
+    expect![[r#"
+        100ms cpu 100000000
+        main 100% 100ms src/a.rs:1
+          f 90.0% 90.0ms src/a.rs:2
+        omitted 3
+    "#]]
+    .assert_eq(&boxes(&analysis, 2));
 }

@@ -1,0 +1,147 @@
+//! The call tree of all samples, from the outermost caller inwards: what a flame graph draws.
+//!
+//! Frames of one function under the same caller are one node; a function that calls itself has
+//! a node below its node. Values are magnitudes, Σ|v|, since widths can't be negative: a node
+//! never weighs less than those below it, and the outermost add up to the total.
+//!
+//! A profile has as many nodes as it has different beginnings of stacks, which may be millions;
+//! nobody can see them. So the heaviest are kept, and the rest is counted.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+
+use super::frames::FrameRows;
+use super::pass::Selection;
+use super::{GroupId, Stacks};
+use crate::cancel::{CancelFlag, Cancelled};
+use crate::profile::{LineNo, Profile};
+
+/// Nodes while counting: 200 MB of them at most. What is deeper then counts for its caller.
+const MAX_COUNTED: usize = 4_000_000;
+
+/// The heaviest nodes of a tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallTree {
+    /// Σ|v| of the kept samples.
+    pub total: i64,
+    /// Parents before their children, else by falling value.
+    pub nodes: Vec<TreeNode>,
+    /// What the nodes are of.
+    pub functions: Vec<TreeFunction>,
+    /// Nodes that were left out.
+    pub omitted: usize,
+}
+
+/// A function under a chain of callers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeNode {
+    /// Its caller in [`CallTree::nodes`]; `None` for the outermost.
+    pub parent: Option<usize>,
+    /// In [`CallTree::functions`].
+    pub function: usize,
+    /// Σ|v| of the samples that begin with this chain of callers.
+    pub value: i64,
+}
+
+/// A function of the tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeFunction {
+    /// Its demangled name; empty for frames that are an address only.
+    pub name: String,
+    /// Its file.
+    pub file: GroupId,
+    /// Where its declaration starts.
+    pub start_line: LineNo,
+}
+
+/// A node while counting; 0 is the root, which stands for everything.
+#[derive(Clone, Copy, Default)]
+struct Counted {
+    parent: u32,
+    function: u32,
+    value: i128,
+}
+
+impl Stacks {
+    /// The tree of a value type, of its `top` heaviest nodes. The profile is the one that the
+    /// stacks were made of.
+    pub fn tree(
+        &self,
+        profile: &Profile,
+        value_type: usize,
+        top: usize,
+        cancel: &CancelFlag,
+    ) -> Result<CallTree, Cancelled> {
+        let counted = self.count_tree(profile, value_type, cancel)?;
+        let mut order: Vec<usize> = (1..counted.len()).filter(|&at| counted[at].value > 0).collect();
+        // Nodes come after their parents, so equal ones stay in that order.
+        order.sort_by_key(|&at| (Reverse(counted[at].value), at));
+        let omitted = order.len().saturating_sub(top);
+        order.truncate(top);
+        let mut tree = CallTree { total: to_i64(counted[0].value), omitted, ..CallTree::default() };
+        let mut position: FxHashMap<u32, usize> = FxHashMap::default();
+        let mut functions: FxHashMap<u32, usize> = FxHashMap::default();
+        for at in order {
+            let node = counted[at];
+            let function = *functions.entry(node.function).or_insert_with(|| {
+                let key = &self.frames.functions[node.function as usize];
+                tree.functions.push(TreeFunction {
+                    name: key.name.to_string(),
+                    file: key.file,
+                    start_line: key.start_line,
+                });
+                tree.functions.len() - 1
+            });
+            position.insert(u32::try_from(at).unwrap_or(u32::MAX), tree.nodes.len());
+            let parent = position.get(&node.parent).copied();
+            tree.nodes.push(TreeNode { parent, function, value: to_i64(node.value) });
+        }
+        Ok(tree)
+    }
+
+    fn count_tree(&self, profile: &Profile, value_type: usize, cancel: &CancelFlag) -> Result<Vec<Counted>, Cancelled> {
+        let selection = Selection::of(&self.filters);
+        let samples = profile.samples();
+        let mut nodes = vec![Counted::default()];
+        let mut children: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+        let mut frames: Vec<FrameRows> = Vec::new();
+        for (sample, &value) in samples.values(value_type).iter().enumerate() {
+            if sample % 4096 == 0 {
+                cancel.check()?;
+            }
+            let mut stack = samples.stack(sample);
+            if let Some(pruning) = &self.pruning {
+                stack = pruning.apply(stack);
+            }
+            if value == 0 || !selection.keeps(profile, &self.frames, sample, stack) {
+                continue;
+            }
+            frames.clear();
+            frames.extend(stack.iter().flat_map(|&location| self.frames.of(location)));
+            let weight = i128::from(value.unsigned_abs());
+            let mut at = 0;
+            nodes[0].value += weight;
+            for frame in frames.iter().rev() {
+                let function = frame.function();
+                at = match children.get(&(at, function)) {
+                    Some(&child) => child,
+                    None if nodes.len() < MAX_COUNTED => {
+                        let child = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
+                        nodes.push(Counted { parent: at, function, value: 0 });
+                        children.insert((at, function), child);
+                        child
+                    }
+                    None => break,
+                };
+                nodes[at as usize].value += weight;
+            }
+        }
+        Ok(nodes)
+    }
+}
+
+/// Totals of one value type fit: decoding has checked that.
+fn to_i64(value: i128) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
