@@ -8,6 +8,14 @@
 //! * The recorder streams length-prefixed, versioned messages over its inherited pipe
 //!   ([`protocol`]): mappings (build id, path, load bias, range), samples (addresses only), thread
 //!   names, losses and errors. The parent aggregates, symbolises and writes the profile.
+//! * What a process's stack means is decided in the kernel, by tables made from its files ([`unwind_table`]).
 //! * Every way of losing a sample has a counter of its own; nothing is dropped uncounted.
 
+#[cfg(target_os = "linux")]
+pub mod privilege;
 pub mod protocol;
+#[cfg(target_os = "linux")]
+pub mod recorder;
+#[cfg(target_os = "linux")]
+pub mod sampler;
+pub mod unwind_table;

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What the kernel program and the recorder share. `src/sampler/layout.rs` says the same in Rust;
+ * a test compares both with the types in the built object.
+ */
+#pragma once
+#include "kernel.h"
+
+enum {
+	/* Frames of a stack; powers of two, since the verifier understands masks. */
+	MAX_USER = 512,
+	MAX_KERNEL = 128,
+	MAX_WORDS = MAX_USER + MAX_KERNEL,
+	/* Halvings that find one of 65 536. */
+	MAPPING_STEPS = 17,
+	ROW_STEPS = 17,
+};
+
+/* How to find the canonical frame address (CFA) of a frame. */
+enum {
+	CFA_NONE = 0,       /* no rule here: go by the frame pointer */
+	CFA_SP = 1,         /* sp + offset */
+	CFA_FP = 2,         /* fp + offset */
+	CFA_PLT = 3,        /* sp + 8, and 8 more from byte `offset` of a 16-byte stub */
+	CFA_DEREF_FP = 4,   /* what lies at fp + offset, plus extra */
+	CFA_DEREF_SP = 5,   /* what lies at sp + offset, plus extra */
+	CFA_SIGNAL = 6,     /* sp points at the registers that a signal saved */
+	CFA_END = 7,        /* the outermost frame */
+	CFA_UNSUPPORTED = 8,
+	CFA_TRAMPOLINE = 9, /* sp + offset, frame pointer as it is: code that calls on without a frame */
+};
+
+/* Where the caller's frame pointer is. */
+enum {
+	FP_SAME = 0,
+	FP_AT_CFA = 1, /* at CFA + offset */
+	FP_AT_FP = 2,  /* at fp + offset */
+	FP_LOST = 3,
+};
+
+struct rule {
+	u8 cfa, fp;
+	u16 unused;
+	s32 cfa_offset, fp_offset;
+	s32 extra; /* for CFA_DEREF_*: addend; otherwise where the return address is, from the CFA */
+};
+
+/* An executable mapping. */
+struct mapping {
+	u64 begin, end;
+	u64 bias;       /* address here - address in the file's own terms */
+	u32 first_page; /* in `pages`; NO_TABLE: go by the frame pointer */
+	u32 pages;
+};
+enum { NO_TABLE = 0xffffffff };
+
+/* A process that is recorded: a slice of `mappings`, sorted by address. */
+struct process {
+	u32 first, count;
+	u64 quiet_until; /* when an unknown address is worth reporting again */
+};
+
+/* What records begin with; see `struct sample` and `struct notice`. */
+enum { RECORD_SAMPLE = 1, RECORD_FORK = 2, RECORD_EXEC = 3, RECORD_EXIT = 4, RECORD_UNMAPPED = 5 };
+
+/* As `StackEnd` of the protocol. */
+enum {
+	END_COMPLETE = 1,
+	END_NO_MAPPING = 2,
+	END_NO_RULE = 3,
+	END_UNSUPPORTED = 4,
+	END_UNREADABLE = 5,
+	END_TOO_DEEP = 6,
+	END_NO_USER_PART = 7,
+};
+
+/* As `EventKind` of the protocol. */
+enum { EVENT_CPU = 1 };
+
+/* An address that is where execution goes on, not a return address. */
+#define EXACT (1ull << 63)
+
+struct sample {
+	u32 type;
+	u32 tgid, tid;
+	u16 user, kernel; /* frames in `words`: the user's, then the kernel's */
+	u8 event, end;
+	u16 unused;
+	u32 unused2;
+	u64 time;
+	u64 value;
+	u8 comm[16];
+	u64 words[MAX_WORDS];
+};
+
+struct notice {
+	u32 type;
+	u32 tgid;
+	u32 parent; /* of a fork */
+	u32 first;  /* of a fork: the slice that the child shares */
+	u64 time;
+	u64 address; /* of RECORD_UNMAPPED */
+};
+
+/* Counters, added up over CPUs by the recorder. */
+enum {
+	COUNT_TICKS = 0,      /* times the clock struck, idle or not */
+	COUNT_SAMPLES = 1,    /* samples sent */
+	COUNT_RING_FULL = 2,  /* samples that found no room */
+	COUNT_OTHER_USER = 3, /* samples of tasks that are not the caller's */
+	COUNT_MAP_FULL = 4,   /* children that found no room */
+	COUNT_NOT_TAKEN = 5,  /* samples that could not be taken */
+	COUNT_NOTICES_LOST = 6,
+	COUNT_NS = 7, /* time spent in the sampling program */
+	COUNTERS = 8,
+};
+
+_Static_assert(sizeof(struct rule) == 16, "rows of `rules` are read by the recorder");
+_Static_assert(sizeof(struct mapping) == 32, "rows of `mappings` are written by the recorder");
+_Static_assert(sizeof(struct process) == 16, "values of `processes` are written by the recorder");
+_Static_assert(sizeof(struct notice) == 32, "notices are read by the recorder");

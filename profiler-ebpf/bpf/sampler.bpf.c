@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Samples stacks of chosen processes and unwinds them without frame pointers.
+ *
+ * The recorder puts the unwind rules of every file into flat arrays (`rows`, `pages`, `rules`) and the
+ * executable mappings of every process into slices of `mappings`; see ARCHITECTURE.md, "Unwind tables".
+ * A slice that is in use never changes: a new one is written, then the entry in `processes` replaced.
+ *
+ * What is not here: symbols, files, any decision that could be made later.
+ */
+#include "layout.h"
+
+char license_of_program[] SEC("license") = "Dual MIT/GPL";
+
+/* Set before loading, constant afterwards. */
+const volatile u32 caller_uid = 0;
+const volatile u32 any_user = 0;
+const volatile u32 follow_children = 0;
+const volatile u32 with_kernel = 0;
+const volatile u32 pid_namespace = 0; /* inode of the recorder's pid namespace; 0: the first one */
+const volatile u64 period_ns = 0;
+const volatile u64 quiet_ns = 20000000;
+
+struct {
+	NUMBER(type, MAP_HASH);
+	NUMBER(max_entries, 8192);
+	TYPE(key, u32);
+	TYPE(value, struct process);
+} processes SEC(".maps");
+
+struct {
+	NUMBER(type, MAP_ARRAY);
+	NUMBER(max_entries, 65536);
+	NUMBER(map_flags, MAP_MMAPABLE);
+	TYPE(key, u32);
+	TYPE(value, struct mapping);
+} mappings SEC(".maps");
+
+/* Per 64 KiB of a file's addresses: its first row, and the row after its last in the upper half. */
+struct {
+	NUMBER(type, MAP_ARRAY);
+	NUMBER(max_entries, 65536);
+	NUMBER(map_flags, MAP_MMAPABLE);
+	TYPE(key, u32);
+	TYPE(value, u64);
+} pages SEC(".maps");
+
+/* Two rows each: low 16 bits of an address << 16 | the rule in force from there on. */
+struct {
+	NUMBER(type, MAP_ARRAY);
+	NUMBER(max_entries, 1048576);
+	NUMBER(map_flags, MAP_MMAPABLE);
+	TYPE(key, u32);
+	TYPE(value, u64);
+} rows SEC(".maps");
+
+struct {
+	NUMBER(type, MAP_ARRAY);
+	NUMBER(max_entries, 65536);
+	NUMBER(map_flags, MAP_MMAPABLE);
+	TYPE(key, u32);
+	TYPE(value, struct rule);
+} rules SEC(".maps");
+
+struct {
+	NUMBER(type, MAP_RINGBUF);
+	NUMBER(max_entries, 8388608);
+} records SEC(".maps");
+
+struct {
+	NUMBER(type, MAP_PERCPU_ARRAY);
+	NUMBER(max_entries, COUNTERS);
+	TYPE(key, u32);
+	TYPE(value, u64);
+} counters SEC(".maps");
+
+/* A frame on its way, and the sample it goes into. One per program: they can interrupt each other. */
+struct walk {
+	u64 pc, sp, fp;
+	u32 first, count;
+	u32 exact; /* pc is where execution goes on, not a return address */
+	u32 depth;
+	u64 unmapped;
+	struct sample sample;
+};
+
+enum { SCRATCH_CLOCK = 0, SCRATCHES = 1 };
+
+struct {
+	NUMBER(type, MAP_PERCPU_ARRAY);
+	NUMBER(max_entries, SCRATCHES);
+	TYPE(key, u32);
+	TYPE(value, struct walk);
+} scratch SEC(".maps");
+
+ALWAYS_INLINE void count(u32 which, u64 by)
+{
+	u64 *counter = map_lookup(&counters, &which);
+	if (counter)
+		*counter += by;
+}
+
+/* The ids of a task as the recorder sees them; 0 when it can't see it. */
+ALWAYS_INLINE u32 id_in_namespace(struct task_struct *task)
+{
+	struct pid *pid = 0;
+	u32 level = 0;
+	READ(pid, task->thread_pid);
+	if (!pid || READ(level, pid->level))
+		return 0;
+	for (u32 i = 0; i < 16; i++) {
+		struct pid_namespace *namespace = 0;
+		u32 inode = 0, id = 0;
+		if (i > level)
+			break;
+		/* Offset and size of a number are the same on all kernels; where they begin is not. */
+		struct upid *number = (void *)__builtin_preserve_access_index(&pid->numbers) + i * 16;
+		READ(namespace, number->ns);
+		READ(inode, namespace->ns.inum);
+		if (inode == pid_namespace) {
+			READ(id, number->nr);
+			return id;
+		}
+	}
+	return 0;
+}
+
+ALWAYS_INLINE u32 process_id(struct task_struct *task)
+{
+	u32 id = 0;
+	if (pid_namespace) {
+		struct task_struct *leader = 0;
+		READ(leader, task->group_leader);
+		return leader ? id_in_namespace(leader) : 0;
+	}
+	READ(id, task->tgid);
+	return id;
+}
+
+ALWAYS_INLINE u32 thread_id(struct task_struct *task)
+{
+	u32 id = 0;
+	if (pid_namespace)
+		return id_in_namespace(task);
+	READ(id, task->pid);
+	return id;
+}
+
+/* Whether the caller may look at this task: nothing in it belongs to somebody else. */
+ALWAYS_INLINE int is_callers(struct task_struct *task)
+{
+	const struct cred *cred = 0;
+	kuid_t uid = {}, euid = {}, suid = {};
+	if (any_user)
+		return 1;
+	if (READ(cred, task->real_cred) || READ(uid, cred->uid) || READ(euid, cred->euid) || READ(suid, cred->suid))
+		return 0;
+	return uid.val == caller_uid && euid.val == caller_uid && suid.val == caller_uid;
+}
+
+ALWAYS_INLINE struct mapping *find_mapping(struct walk *walk, u64 address)
+{
+	u32 low = walk->first, high = walk->first + walk->count;
+	for (int i = 0; i < MAPPING_STEPS; i++) {
+		if (low >= high)
+			break;
+		u32 middle = (low + high) >> 1;
+		struct mapping *mapping = map_lookup(&mappings, &middle);
+		if (!mapping)
+			break;
+		if (address < mapping->begin)
+			high = middle;
+		else if (address >= mapping->end)
+			low = middle + 1;
+		else
+			return mapping;
+	}
+	return 0;
+}
+
+/* The rule for an address in the file's own terms; 0 when the file has no table for it. */
+ALWAYS_INLINE struct rule *find_rule(struct mapping *mapping, u64 address)
+{
+	u64 page = address >> 16;
+	u32 rule = 0; /* CFA_NONE */
+	if (mapping->first_page != NO_TABLE && page < mapping->pages) {
+		u32 index = mapping->first_page + (u32)page;
+		u64 *range = map_lookup(&pages, &index);
+		if (!range)
+			return 0;
+		u32 low = (u32)*range, high = *range >> 32;
+		u32 wanted = (u32)(address & 0xffff) << 16 | 0xffff;
+		for (int i = 0; i < ROW_STEPS; i++) {
+			if (low >= high)
+				break;
+			u32 middle = (low + high) >> 1, slot = middle >> 1;
+			u64 *pair = map_lookup(&rows, &slot);
+			if (!pair)
+				return 0;
+			u32 row = middle & 1 ? *pair >> 32 : (u32)*pair;
+			if (row <= wanted) {
+				rule = row & 0xffff;
+				low = middle + 1;
+			} else {
+				high = middle;
+			}
+		}
+	}
+	return map_lookup(&rules, &rule);
+}
+
+ALWAYS_INLINE int read_word(u64 *to, u64 address)
+{
+	return read_user(to, sizeof(*to), (void *)address);
+}
+
+ALWAYS_INLINE long stop(struct walk *walk, u8 end)
+{
+	walk->sample.end = end;
+	return 1;
+}
+
+/* Goes from the registers that a signal saved on to where it interrupted. */
+ALWAYS_INLINE long leave_signal_frame(struct walk *walk)
+{
+	/* Offsets into `struct ucontext`, where sp points. */
+	u64 pc = 0, sp = 0, fp = 0;
+	if (read_word(&pc, walk->sp + 168) || read_word(&sp, walk->sp + 160) || read_word(&fp, walk->sp + 120))
+		return stop(walk, END_UNREADABLE);
+	walk->pc = pc;
+	walk->sp = sp;
+	walk->fp = fp;
+	walk->exact = 1;
+	return 0;
+}
+
+/* A frame without a rule: by the frame pointer, as compilers for JIT code and Go keep it. */
+ALWAYS_INLINE long step_by_frame_pointer(struct walk *walk)
+{
+	u64 pc = 0, fp = 0;
+	if (!walk->fp) /* what the ABI asks of outermost frames */
+		return stop(walk, walk->depth > 1 ? END_COMPLETE : END_NO_RULE);
+	if (read_word(&fp, walk->fp) || read_word(&pc, walk->fp + 8))
+		return stop(walk, walk->depth > 1 ? END_UNREADABLE : END_NO_RULE);
+	if (!pc)
+		return stop(walk, END_COMPLETE);
+	if (fp == walk->fp)
+		return stop(walk, END_NO_RULE);
+	walk->pc = pc;
+	walk->sp = walk->fp + 16;
+	walk->fp = fp;
+	walk->exact = 0;
+	return 0;
+}
+
+/* One frame: notes its address, then finds the frame that called it. */
+static long step(u32 index, void *context)
+{
+	struct walk *walk = *(struct walk **)context;
+	if (index >= MAX_USER)
+		return stop(walk, END_TOO_DEEP);
+	walk->sample.words[index & (MAX_USER - 1)] = walk->exact && index ? walk->pc | EXACT : walk->pc;
+	walk->sample.user = index + 1;
+	walk->depth = index + 1;
+
+	/* A call may be the last instruction of its function: look where the call is. */
+	u64 address = walk->exact ? walk->pc : walk->pc - 1;
+	struct mapping *mapping = find_mapping(walk, address);
+	if (!mapping) {
+		walk->unmapped = address;
+		return stop(walk, END_NO_MAPPING);
+	}
+	struct rule *rule = find_rule(mapping, address - mapping->bias);
+	if (!rule)
+		return stop(walk, END_NO_RULE);
+
+	u64 cfa = 0, pc = 0, fp = walk->fp;
+	s32 at = -8;
+	switch (rule->cfa) {
+	case CFA_NONE:
+		return step_by_frame_pointer(walk);
+	case CFA_SP:
+		cfa = walk->sp + rule->cfa_offset;
+		at = rule->extra;
+		break;
+	case CFA_FP:
+		cfa = walk->fp + rule->cfa_offset;
+		at = rule->extra;
+		break;
+	case CFA_PLT:
+		cfa = walk->sp + 8 + ((walk->pc & 15) >= (u32)rule->cfa_offset ? 8 : 0);
+		break;
+	case CFA_DEREF_FP:
+		if (read_word(&cfa, walk->fp + rule->cfa_offset))
+			return stop(walk, END_UNREADABLE);
+		cfa += rule->extra;
+		break;
+	case CFA_DEREF_SP:
+		if (read_word(&cfa, walk->sp + rule->cfa_offset))
+			return stop(walk, END_UNREADABLE);
+		cfa += rule->extra;
+		break;
+	case CFA_TRAMPOLINE:
+		cfa = walk->sp + rule->cfa_offset;
+		break;
+	case CFA_SIGNAL:
+		return leave_signal_frame(walk);
+	case CFA_END:
+		return stop(walk, END_COMPLETE);
+	default:
+		return stop(walk, END_UNSUPPORTED);
+	}
+	if (read_word(&pc, cfa + at))
+		return stop(walk, END_UNREADABLE);
+	if (rule->fp == FP_AT_CFA) {
+		if (read_word(&fp, cfa + rule->fp_offset))
+			return stop(walk, END_UNREADABLE);
+	} else if (rule->fp == FP_AT_FP) {
+		if (read_word(&fp, walk->fp + rule->fp_offset))
+			return stop(walk, END_UNREADABLE);
+	} else if (rule->fp == FP_LOST) {
+		fp = 0;
+	}
+	if (!pc)
+		return stop(walk, END_COMPLETE);
+	walk->pc = pc;
+	walk->sp = cfa;
+	walk->fp = fp;
+	walk->exact = 0;
+	return 0;
+}
+
+ALWAYS_INLINE void notify(u32 type, u32 tgid, u32 parent, u32 first, u64 address, u64 flags)
+{
+	struct notice notice = { type, tgid, parent, first, ktime_ns(), address };
+	if (ring_output(&records, &notice, sizeof(notice), flags))
+		count(COUNT_NOTICES_LOST, 1);
+}
+
+/* Fills in everything that is the same whatever is sampled. */
+ALWAYS_INLINE void begin(struct walk *walk, struct process *process, u32 tgid, struct task_struct *task, u8 event)
+{
+	struct sample *sample = &walk->sample;
+	sample->type = RECORD_SAMPLE;
+	sample->tgid = tgid;
+	sample->tid = thread_id(task);
+	sample->user = 0;
+	sample->kernel = 0;
+	sample->event = event;
+	sample->end = 0;
+	sample->time = ktime_ns();
+	current_comm(sample->comm, sizeof(sample->comm));
+	walk->first = process->first;
+	walk->count = process->count;
+	walk->exact = 1;
+	walk->depth = 0;
+	walk->unmapped = 0;
+}
+
+/* Unwinds the user's part from the registers `begin` was followed by. */
+ALWAYS_INLINE void unwind(struct walk *walk)
+{
+	if (!walk->pc) {
+		walk->sample.end = END_NO_USER_PART;
+		return;
+	}
+	loop(MAX_USER + 1, step, &walk, 0);
+}
+
+/* Adds the kernel's part, and sends. */
+ALWAYS_INLINE void finish(void *context, struct walk *walk, struct process *process, int in_kernel)
+{
+	struct sample *sample = &walk->sample;
+	u32 user = sample->user;
+	long bytes = 0;
+	if (user > MAX_USER)
+		user = MAX_USER;
+	if (in_kernel && with_kernel) {
+		bytes = get_stack(context, &sample->words[user], MAX_KERNEL * 8, 0);
+		if (bytes < 0)
+			bytes = 0;
+	}
+	sample->kernel = (u64)bytes >> 3;
+	u64 size = __builtin_offsetof(struct sample, words) + user * 8 + (u32)bytes;
+	if (size > sizeof(*sample))
+		size = sizeof(*sample);
+	if (ring_output(&records, sample, size, NO_WAKEUP))
+		count(COUNT_RING_FULL, 1);
+	else
+		count(COUNT_SAMPLES, 1);
+
+	if (walk->unmapped && sample->time >= process->quiet_until) {
+		process->quiet_until = sample->time + quiet_ns;
+		notify(RECORD_UNMAPPED, sample->tgid, 0, 0, walk->unmapped, FORCE_WAKEUP);
+	}
+}
+
+SEC("perf_event") int on_clock(struct perf_event_context *context)
+{
+	count(COUNT_TICKS, 1);
+	if (!current_ids()) /* idle */
+		return 0;
+	struct task_struct *task = current_task();
+	u32 tgid = process_id(task), which = SCRATCH_CLOCK;
+	struct process *process = map_lookup(&processes, &tgid);
+	if (!process)
+		return 0;
+	if (!is_callers(task)) {
+		count(COUNT_OTHER_USER, 1);
+		return 0;
+	}
+	struct walk *walk = map_lookup(&scratch, &which);
+	if (!walk) {
+		count(COUNT_NOT_TAKEN, 1);
+		return 0;
+	}
+	begin(walk, process, tgid, task, EVENT_CPU);
+	walk->sample.value = period_ns;
+	int in_kernel = (context->regs.cs & 3) != 3;
+	walk->pc = context->regs.ip;
+	walk->sp = context->regs.sp;
+	walk->fp = context->regs.bp;
+	/* The context may be read at fixed offsets only: keep the compiler from joining this with what follows. */
+	asm volatile("" ::: "memory");
+	if (in_kernel) {
+		struct pt_regs *regs = (struct pt_regs *)task_pt_regs(task);
+		walk->pc = regs->ip;
+		walk->sp = regs->sp;
+		walk->fp = regs->bp;
+	}
+	unwind(walk);
+	finish(context, walk, process, in_kernel);
+	count(COUNT_NS, ktime_ns() - walk->sample.time);
+	return 0;
+}
+
+SEC("raw_tp/sched_process_fork") int on_fork(u64 *arguments)
+{
+	struct task_struct *parent = (void *)arguments[0], *child = (void *)arguments[1];
+	if (!follow_children)
+		return 0;
+	u32 parent_id = process_id(parent), child_id = process_id(child);
+	if (parent_id == child_id || !child_id) /* a thread */
+		return 0;
+	struct process *process = map_lookup(&processes, &parent_id);
+	if (!process)
+		return 0;
+	struct process copy = *process;
+	copy.quiet_until = 0;
+	if (map_update(&processes, &child_id, &copy, ANY))
+		count(COUNT_MAP_FULL, 1);
+	else
+		notify(RECORD_FORK, child_id, parent_id, copy.first, 0, NO_WAKEUP);
+	return 0;
+}
+
+SEC("raw_tp/sched_process_exec") int on_exec(u64 *arguments)
+{
+	u32 id = process_id((struct task_struct *)arguments[0]);
+	struct process *process = map_lookup(&processes, &id);
+	if (!process)
+		return 0;
+	/* The old mappings are gone; until the recorder knows the new ones there are none. */
+	struct process empty = { 0, 0, 0 };
+	map_update(&processes, &id, &empty, ANY);
+	notify(RECORD_EXEC, id, 0, 0, 0, FORCE_WAKEUP);
+	return 0;
+}
+
+SEC("raw_tp/sched_process_exit") int on_exit(u64 *arguments)
+{
+	struct task_struct *task = (void *)arguments[0];
+	u32 id = process_id(task);
+	struct signal_struct *signal = 0;
+	int live = 0;
+	if (!map_lookup(&processes, &id))
+		return 0;
+	/* A process ends with its last thread, which need not be its first. */
+	if (READ(signal, task->signal) || READ(live, signal->live.counter) || live > 0)
+		return 0;
+	map_delete(&processes, &id);
+	notify(RECORD_EXIT, id, 0, 0, 0, NO_WAKEUP);
+	return 0;
+}

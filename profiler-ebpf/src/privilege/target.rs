@@ -1,0 +1,180 @@
+//! A process that may be looked at, and files as it sees them.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, major, minor, openat, openat2, readlinkat};
+use rustix::io::Errno;
+
+use super::Caller;
+use crate::unwind_table::Memory;
+
+/// Longest file of `/proc` that is read.
+const MAX_PROC_FILE: u64 = 64 << 20;
+
+/// A process that the caller may look at.
+///
+/// Everything goes through the process's own folder in `/proc`, opened once: when the process ends and its number is
+/// given to another, it answers with errors, not with the other.
+pub struct Target {
+    folder: OwnedFd,
+    root: Option<OwnedFd>,
+    memory: File,
+}
+
+/// Why a process is not recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    /// There is none of that number.
+    #[error("there is no such process")]
+    Gone,
+    /// The caller may not look at it.
+    #[error("it belongs to another user, or holds more rights than its user")]
+    NotCallers,
+    /// It has no user's part.
+    #[error("it is a part of the kernel")]
+    Kernel,
+    /// `/proc` could not be read.
+    #[error("/proc can't be read: {0}")]
+    Proc(Errno),
+}
+
+impl Target {
+    /// Opens a process if the caller may look at it: if its memory opens with the caller's rights.
+    pub fn open(pid: u32, caller: Caller, any_user: bool) -> Result<Self, TargetError> {
+        let refuse = |error: Errno| match error {
+            Errno::NOENT | Errno::SRCH => TargetError::Gone,
+            Errno::ACCESS | Errno::PERM => TargetError::NotCallers,
+            other => TargetError::Proc(other),
+        };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = openat(CWD, format!("/proc/{pid}"), flags, Mode::empty()).map_err(refuse)?;
+        let memory = openat(&folder, "mem", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(refuse)?;
+        let root = openat(&folder, "root", flags, Mode::empty()).ok();
+        let target = Self { folder, root, memory: memory.into() };
+        // A part of the kernel has no program. Processes that just ended have none either.
+        if let Err(error) = readlinkat(&target.folder, "exe", Vec::new()) {
+            return Err(if error == Errno::NOENT { TargetError::Kernel } else { refuse(error) });
+        }
+        // Root opens everything; what may be looked at is the same as for everybody else.
+        if caller.root && !any_user && !target.belongs_to(caller.uid).map_err(|_| TargetError::Gone)? {
+            return Err(TargetError::NotCallers);
+        }
+        Ok(target)
+    }
+
+    fn belongs_to(&self, uid: u32) -> io::Result<bool> {
+        let status = self.read("status")?;
+        Ok(status_numbers(&status, "Uid:").is_some_and(|uids| uids.iter().all(|&one| one == uid)))
+    }
+
+    /// Its number in its own pid namespace.
+    pub fn namespace_pid(&self) -> Option<u32> {
+        status_numbers(&self.read("status").ok()?, "NSpid:")?.last().copied()
+    }
+
+    /// A file of its folder in `/proc`.
+    pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        let file = openat(&self.folder, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let mut bytes = Vec::new();
+        File::from(file).take(MAX_PROC_FILE).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The path of its program, as it sees it.
+    pub fn executable(&self) -> Option<String> {
+        let path = readlinkat(&self.folder, "exe", Vec::new()).ok()?;
+        Some(path.to_string_lossy().into_owned())
+    }
+
+    /// A mapped file, if it still is the one that is mapped.
+    pub fn open_mapped(&self, path: &[u8], device: (u32, u32), inode: u64) -> Option<File> {
+        open_mapped(self.root.as_ref()?, path, device, inode)
+    }
+}
+
+impl Memory for Target {
+    fn read(&self, address: u64, to: &mut [u8]) -> io::Result<()> {
+        self.memory.read_exact_at(to, address)
+    }
+}
+
+/// Opens `path` below `root` as a process with that root would, but only a regular file, and only if it is the one that
+/// device and inode say. Links can't lead out of `root`, and nothing is waited for.
+pub fn open_mapped(root: impl AsFd, path: &[u8], device: (u32, u32), inode: u64) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    let file = openat2(root, path, flags, Mode::empty(), resolve).ok()?;
+    let status = fstat(&file).ok()?;
+    let same = status.st_ino == inode && (major(status.st_dev), minor(status.st_dev)) == device;
+    (same && FileType::from_raw_mode(status.st_mode) == FileType::RegularFile).then(|| file.into())
+}
+
+/// The numbers of a line of `/proc/PID/status`.
+fn status_numbers(status: &[u8], name: &str) -> Option<Vec<u32>> {
+    let line = status.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(name.as_bytes()))?;
+    str::from_utf8(line).ok()?.split_ascii_whitespace().map(|number| number.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn lines_of_status_are_read() {
+        let status = b"Name:\ta\nUid:\t1000\t1000\t1000\t1000\nNSpid:\t4711\t12\t1\nBad:\tx\n";
+        assert_eq!(status_numbers(status, "Uid:"), Some(vec![1000; 4]));
+        assert_eq!(status_numbers(status, "NSpid:").unwrap().last(), Some(&1));
+        assert_eq!(status_numbers(status, "Bad:"), None);
+        assert_eq!(status_numbers(status, "None:"), None);
+    }
+
+    #[test]
+    fn only_the_mapped_file_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("lib"), "x").unwrap();
+        std::fs::write(at("other"), "y").unwrap();
+        std::fs::create_dir(at("folder")).unwrap();
+        symlink("/lib", at("inside")).unwrap();
+        symlink("/etc/passwd", at("outside")).unwrap();
+        symlink("../../../../../../etc/passwd", at("up")).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap();
+        assert!(made.success());
+
+        let root = File::open(folder.path()).unwrap();
+        let identity = |path: &std::path::Path| {
+            let data = std::fs::metadata(path).unwrap();
+            ((major(data.dev()), minor(data.dev())), data.ino())
+        };
+        let opens = |path: &str, of: &std::path::Path| {
+            let (device, inode) = identity(of);
+            open_mapped(&root, path.as_bytes(), device, inode).is_some()
+        };
+        assert!(opens("/lib", &at("lib")));
+        assert!(opens("/inside", &at("lib")), "links are followed as the process would");
+        assert!(!opens("/other", &at("lib")), "another file under the name");
+        assert!(!opens("/gone", &at("lib")));
+        assert!(!opens("/folder", &at("folder")));
+        assert!(!opens("/pipe", &at("pipe")), "and opening it does not wait");
+        let passwd = std::path::Path::new("/etc/passwd");
+        assert!(!opens("/outside", passwd));
+        assert!(!opens("/up", passwd));
+    }
+
+    #[test]
+    fn this_process_may_be_looked_at_and_nobody_not() {
+        let caller = Caller { uid: rustix::process::getuid().as_raw(), gid: 0, root: false };
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let target = Target::open(child.id(), caller, false).unwrap();
+        assert_eq!(target.namespace_pid(), Some(child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(target.read("maps").is_err(), "an ended process answers with errors");
+        assert_eq!(Target::open(child.id(), caller, false).err(), Some(TargetError::Gone));
+    }
+}

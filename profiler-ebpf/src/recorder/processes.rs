@@ -1,0 +1,474 @@
+//! The processes of a recording: their mappings, the tables of their files, and what the parent knows of them.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt as _;
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::maps_file::{self, MapLine};
+use super::output::Output;
+use crate::privilege::{Caller, Target, TargetError};
+use crate::protocol::{Exit, Mapping, Note, Process, Thread, event};
+use crate::sampler::{Kernel, Placed, Slice, Tables};
+use crate::unwind_table::{Image, Rules, build};
+
+/// Most files whose tables are kept.
+const MAX_MODULES: usize = 8192;
+/// When the mappings of a new program are looked at again, in nanoseconds: its libraries come one by one.
+const SETTLING: [u64; 4] = [2_000_000, 6_000_000, 20_000_000, 100_000_000];
+/// Shortest and longest time, in nanoseconds, before an unknown address is worth another look.
+const QUIET: Range<u64> = 5_000_000..1_000_000_000;
+
+/// A file, by what tells whether it changed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum FileKey {
+    Disk {
+        device: u64,
+        inode: u64,
+        size: u64,
+        modified: (i64, i64),
+    },
+    /// Read from memory.
+    Memory {
+        device: (u32, u32),
+        inode: u64,
+        build_id: Vec<u8>,
+    },
+}
+
+/// A file that is mapped somewhere.
+struct Module {
+    image: Image,
+    placed: Option<Placed>,
+}
+
+/// A mapping as the parent knows it.
+#[derive(Clone)]
+struct Known {
+    line: MapLine,
+    module: Option<Rc<Module>>,
+    bias: u64,
+}
+
+/// A process.
+struct Entry {
+    target: Option<Target>,
+    parent: u32,
+    namespace_pid: u32,
+    name: String,
+    executable: String,
+    runtime: String,
+    seen_ns: u64,
+    known: Rc<Vec<Known>>,
+    slice: Slice,
+    /// Whether the parent was told of it.
+    announced: bool,
+    threads: FxHashMap<u32, Vec<u8>>,
+    /// How long an unknown address is no news, in nanoseconds.
+    quiet: u64,
+}
+
+/// All processes of a recording.
+pub(super) struct Processes {
+    caller: Caller,
+    any_user: bool,
+    tables: Tables,
+    rules: Rules,
+    modules: FxHashMap<FileKey, Rc<Module>>,
+    entries: FxHashMap<u32, Entry>,
+    /// How many processes use a slice.
+    users: FxHashMap<Slice, u32>,
+    /// Processes to look at again, and when.
+    due: BTreeSet<(u64, u32)>,
+    /// Processes that turned out not to be the caller's.
+    dark: FxHashSet<u32>,
+    full: bool,
+}
+
+impl Processes {
+    pub(super) fn new(caller: Caller, any_user: bool, tables: Tables) -> Self {
+        Self {
+            caller,
+            any_user,
+            tables,
+            rules: Rules::default(),
+            modules: FxHashMap::default(),
+            entries: FxHashMap::default(),
+            users: FxHashMap::default(),
+            due: BTreeSet::new(),
+            dark: FxHashSet::default(),
+            full: false,
+        }
+    }
+
+    /// Begins to sample a process that the caller may look at.
+    pub(super) fn add_target<W: io::Write>(
+        &mut self,
+        pid: u32,
+        target: Target,
+        now: u64,
+        kernel: &mut Kernel,
+        output: &mut Output<W>,
+    ) -> Result<(), crate::sampler::KernelError> {
+        self.entries.insert(pid, Entry::new(Some(target), 0, now));
+        self.describe(pid);
+        self.scan(pid, now, kernel, output);
+        let (slice, quiet) = self.entries.get(&pid).map_or((Slice::default(), 0), |entry| (entry.slice, entry.quiet));
+        kernel.set_process(pid, slice, now + quiet)?;
+        self.announce(pid, output);
+        self.settle(pid, now);
+        Ok(())
+    }
+
+    /// How many processes are left.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// A process was started by another.
+    pub(super) fn forked(&mut self, pid: u32, parent: u32, first: u32, now: u64, kernel: &mut Kernel) {
+        self.dark.remove(&pid);
+        let Some(of) = self.entries.get(&parent) else { return };
+        let mut entry = Entry::new(None, parent, now);
+        entry.name.clone_from(&of.name);
+        entry.executable.clone_from(&of.executable);
+        entry.runtime.clone_from(&of.runtime);
+        entry.known = Rc::clone(&of.known);
+        entry.slice = of.slice;
+        if of.slice.count > 0 && of.slice.first != first {
+            // The parent got a new slice while it forked; the one the child copied may soon be another's.
+            kernel.replace_process(pid, of.slice, 0);
+        }
+        *self.users.entry(entry.slice).or_default() += 1;
+        if let Some(old) = self.entries.insert(pid, entry) {
+            self.release(old.slice);
+        }
+    }
+
+    /// A process became another program. `false` when the caller may not look at it any more.
+    pub(super) fn executed<W: io::Write>(
+        &mut self,
+        pid: u32,
+        now: u64,
+        kernel: &mut Kernel,
+        output: &mut Output<W>,
+    ) -> bool {
+        let parent = self.entries.get(&pid).map_or(0, |entry| entry.parent);
+        if let Some(old) = self.entries.remove(&pid) {
+            self.release(old.slice);
+        }
+        match Target::open(pid, self.caller, self.any_user) {
+            Ok(target) => {
+                self.dark.remove(&pid);
+                self.entries.insert(pid, Entry::new(Some(target), parent, now));
+                self.describe(pid);
+                self.scan(pid, now, kernel, output);
+                self.settle(pid, now);
+                true
+            }
+            Err(TargetError::Gone) => {
+                // It ended already; its notice of that is on the way.
+                self.entries.insert(pid, Entry::new(None, parent, now));
+                true
+            }
+            Err(_) => {
+                kernel.remove_process(pid);
+                self.dark.insert(pid);
+                false
+            }
+        }
+    }
+
+    /// A process ended.
+    pub(super) fn exited<W: io::Write>(&mut self, pid: u32, time_ns: u64, output: &mut Output<W>) {
+        self.dark.remove(&pid);
+        if let Some(entry) = self.entries.remove(&pid) {
+            self.release(entry.slice);
+            if entry.announced {
+                output.send(event::Kind::Exit(Exit { pid, time_ns }));
+            }
+        }
+    }
+
+    /// A stack of a process went through unknown memory.
+    pub(super) fn unmapped<W: io::Write>(&mut self, pid: u32, now: u64, kernel: &mut Kernel, output: &mut Output<W>) {
+        let changed = self.scan(pid, now, kernel, output);
+        if let Some(entry) = self.entries.get_mut(&pid) {
+            // Nothing new there: it will not become interesting soon.
+            entry.quiet = if changed { QUIET.start } else { (entry.quiet * 2).min(QUIET.end) };
+            kernel.replace_process(pid, entry.slice, now + entry.quiet);
+        }
+    }
+
+    /// When the next process wants to be looked at again.
+    pub(super) fn next_due(&self) -> Option<u64> {
+        self.due.first().map(|&(when, _)| when)
+    }
+
+    /// Looks at processes whose time has come.
+    pub(super) fn look_again<W: io::Write>(&mut self, now: u64, kernel: &mut Kernel, output: &mut Output<W>) {
+        while let Some(&(when, pid)) = self.due.first()
+            && when <= now
+        {
+            self.due.pop_first();
+            self.scan(pid, now, kernel, output);
+        }
+    }
+
+    fn settle(&mut self, pid: u32, now: u64) {
+        for after in SETTLING {
+            self.due.insert((now + after, pid));
+        }
+    }
+
+    /// Makes sure that the parent knows the process and the thread of a sample; `false` when it must not.
+    pub(super) fn prepare<W: io::Write>(
+        &mut self,
+        pid: u32,
+        tid: u32,
+        comm: &[u8],
+        now: u64,
+        kernel: &mut Kernel,
+        output: &mut Output<W>,
+    ) -> bool {
+        if self.dark.contains(&pid) {
+            return false;
+        }
+        if !self.entries.contains_key(&pid) && !self.executed(pid, now, kernel, output) {
+            return false;
+        }
+        self.announce(pid, output);
+        if let Some(entry) = self.entries.get_mut(&pid)
+            && entry.threads.get(&tid).is_none_or(|known| known != comm)
+        {
+            entry.threads.insert(tid, comm.to_vec());
+            let name = String::from_utf8_lossy(comm).into_owned();
+            output.send(event::Kind::Thread(Thread { pid, tid, name }));
+        }
+        true
+    }
+
+    /// Tells the parent of a process and its mappings, once.
+    fn announce<W: io::Write>(&mut self, pid: u32, output: &mut Output<W>) {
+        let Some(entry) = self.entries.get_mut(&pid) else { return };
+        if entry.announced {
+            return;
+        }
+        entry.announced = true;
+        if entry.target.is_none() {
+            // A child that became nothing else: what was copied from its parent holds, but for its number.
+            let target = Target::open(pid, self.caller, self.any_user).ok();
+            entry.namespace_pid = target.as_ref().and_then(Target::namespace_pid).unwrap_or(pid);
+            entry.target = target;
+        }
+        output.send(event::Kind::Process(Process {
+            pid,
+            namespace_pid: entry.namespace_pid,
+            parent: entry.parent,
+            name: entry.name.clone(),
+            executable: entry.executable.clone(),
+            time_ns: entry.seen_ns,
+            runtime: entry.runtime.clone(),
+        }));
+        let known = Rc::clone(&entry.known);
+        for known in known.iter() {
+            output.send(event::Kind::Mapping(known.message(pid)));
+        }
+    }
+
+    /// Reads what a process says of itself.
+    fn describe(&mut self, pid: u32) {
+        let Some(entry) = self.entries.get_mut(&pid) else { return };
+        let Some(target) = &entry.target else { return };
+        entry.namespace_pid = target.namespace_pid().unwrap_or(pid);
+        let name = target.read("comm").unwrap_or_default();
+        entry.name = String::from_utf8_lossy(name.trim_ascii_end()).into_owned();
+        entry.executable = target.executable().unwrap_or_default();
+        entry.runtime = match entry.executable.rsplit('/').next().unwrap_or_default() {
+            "node" | "nodejs" => "node".into(),
+            "java" => "jvm".into(),
+            _ => String::new(),
+        };
+    }
+
+    /// Reads a process's mappings and gives the kernel program what is new in them; whether something was.
+    fn scan<W: io::Write>(&mut self, pid: u32, now: u64, kernel: &mut Kernel, output: &mut Output<W>) -> bool {
+        let Some(entry) = self.entries.get_mut(&pid) else { return false };
+        if entry.target.is_none() {
+            entry.target = Target::open(pid, self.caller, self.any_user).ok();
+        }
+        let Some(target) = entry.target.take() else { return false };
+        // A process that ended meanwhile keeps what it had.
+        let lines = target.read("maps").map(|text| maps_file::parse(&text)).unwrap_or_default();
+        let old = Rc::clone(&entry.known);
+        let same = lines.len() == old.len() && lines.iter().zip(old.iter()).all(|(line, known)| *line == known.line);
+        if lines.is_empty() || same {
+            entry.target = Some(target);
+            return false;
+        }
+
+        let mut before: FxHashMap<u64, &Known> = FxHashMap::default();
+        for known in old.iter() {
+            before.insert(known.line.range.start, known);
+        }
+        let mut all = Vec::with_capacity(lines.len());
+        let mut new = Vec::new();
+        for line in lines {
+            if let Some(&known) = before.get(&line.range.start).filter(|known| known.line == line) {
+                all.push(known.clone());
+                continue;
+            }
+            let module = self.module(&line, &target, output);
+            let bias =
+                module.as_ref().and_then(|module| module.image.bias(line.range.start, line.offset)).unwrap_or_default();
+            new.push(all.len());
+            all.push(Known { line, module, bias });
+        }
+
+        let rows: Vec<_> = all
+            .iter()
+            .map(|known| {
+                let placed = known.module.as_ref().and_then(|module| module.placed);
+                (known.line.range.clone(), known.bias, placed)
+            })
+            .collect();
+        let slice = self.tables.add_slice(&rows);
+        let Some(entry) = self.entries.get_mut(&pid) else { return false };
+        entry.target = Some(target);
+        if entry.runtime.is_empty() && all.iter().any(Known::is_go_program) {
+            entry.runtime = "go".into();
+        }
+        if entry.announced {
+            for &at in &new {
+                output.send(event::Kind::Mapping(all[at].message(pid)));
+            }
+        }
+        entry.known = Rc::new(all);
+        match slice {
+            Ok(slice) => {
+                let old = std::mem::replace(&mut entry.slice, slice);
+                kernel.replace_process(pid, slice, now + entry.quiet);
+                *self.users.entry(slice).or_default() += 1;
+                self.release(old);
+            }
+            Err(_) => self.note_full(output),
+        }
+        !new.is_empty()
+    }
+
+    /// A slice has one user fewer.
+    fn release(&mut self, slice: Slice) {
+        if let Some(users) = self.users.get_mut(&slice) {
+            *users -= 1;
+            if *users == 0 {
+                self.users.remove(&slice);
+                self.tables.free_slice(slice);
+            }
+        }
+    }
+
+    /// The file of a mapping, and its table. `None` for memory without a file, and for files that can't be read: those
+    /// are unwound by frame pointers.
+    fn module<W: io::Write>(&mut self, line: &MapLine, target: &Target, output: &mut Output<W>) -> Option<Rc<Module>> {
+        let (key, image) = if line.is_file() {
+            let file = target.open_mapped(&line.path, line.device, line.inode);
+            match file.and_then(|file| file.metadata().ok().map(|metadata| (file, metadata))) {
+                Some((file, metadata)) => {
+                    let key = FileKey::Disk {
+                        device: metadata.dev(),
+                        inode: metadata.ino(),
+                        size: metadata.size(),
+                        modified: (metadata.mtime(), metadata.mtime_nsec()),
+                    };
+                    if let Some(module) = self.modules.get(&key) {
+                        return Some(Rc::clone(module));
+                    }
+                    (key, Image::from_file(file, None).ok()?)
+                }
+                // Deleted, replaced or out of reach: what the process has in memory is what counts anyway.
+                None => Self::from_memory(line, target)?,
+            }
+        } else if line.path == b"[vdso]" {
+            Self::from_memory(line, target)?
+        } else {
+            return None;
+        };
+        if let Some(module) = self.modules.get(&key) {
+            return Some(Rc::clone(module));
+        }
+        // Without rules (Go, code of other compilers at run time) frame pointers are all there is.
+        let placed = build(&image, &mut self.rules).ok().and_then(|table| {
+            let placed = self.tables.add(&table, &self.rules).ok();
+            if placed.is_none() {
+                self.note_full(output);
+            }
+            placed
+        });
+        // What the table was made from is not needed again.
+        let image = Image { eh_frame: None, debug_frame: None, ..image };
+        let module = Rc::new(Module { image, placed });
+        if self.modules.len() < MAX_MODULES {
+            self.modules.insert(key, Rc::clone(&module));
+        }
+        Some(module)
+    }
+
+    fn from_memory(line: &MapLine, target: &Target) -> Option<(FileKey, Image)> {
+        let image = Image::from_memory(target, line.image?).ok()?;
+        let key = FileKey::Memory { device: line.device, inode: line.inode, build_id: image.build_id.clone() };
+        Some((key, image))
+    }
+
+    fn note_full<W: io::Write>(&mut self, output: &mut Output<W>) {
+        if !std::mem::replace(&mut self.full, true) {
+            let sentence = "Too many programs and libraries at once: stacks through the newest may be cut short.";
+            output.send(event::Kind::Note(Note { sentence: sentence.into() }));
+        }
+    }
+}
+
+impl Entry {
+    fn new(target: Option<Target>, parent: u32, seen_ns: u64) -> Self {
+        Self {
+            target,
+            parent,
+            namespace_pid: 0,
+            name: String::new(),
+            executable: String::new(),
+            runtime: String::new(),
+            seen_ns,
+            known: Rc::default(),
+            slice: Slice::default(),
+            announced: false,
+            threads: FxHashMap::default(),
+            quiet: QUIET.start,
+        }
+    }
+}
+
+impl Known {
+    fn is_go_program(&self) -> bool {
+        self.module.as_ref().is_some_and(|module| module.image.is_go)
+    }
+
+    fn message(&self, pid: u32) -> Mapping {
+        let image = self.module.as_ref().map(|module| &module.image);
+        let (major, minor) = self.line.device;
+        Mapping {
+            pid,
+            start: self.line.range.start,
+            end: self.line.range.end,
+            file_offset: self.line.offset,
+            path: String::from_utf8_lossy(&self.line.path).into_owned(),
+            device: u64::from(major) << 32 | u64::from(minor),
+            inode: self.line.inode,
+            build_id: image.map(|image| image.build_id.clone()).unwrap_or_default(),
+            bias: self.bias,
+            deleted: self.line.deleted,
+            go_build_id: image.map(|image| image.go_build_id.clone()).unwrap_or_default(),
+        }
+    }
+}

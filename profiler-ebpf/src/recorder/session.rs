@@ -1,0 +1,445 @@
+//! One recording, from the first look at its targets to its end.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt as _;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+use super::Refusal;
+use super::command::{Orders, Parent, Wanted};
+use super::output::Output;
+use super::processes::Processes;
+use crate::privilege::{Caller, Target, TargetError, become_caller};
+use crate::protocol::{
+    Attached, End, EndReason, EventKind, FailureKind, Hello, KernelSymbol, Loss, Lost, Method, Note, Progress, Sample,
+    StackEnd, VERSION, event,
+};
+use crate::sampler::kallsyms::KernelSymbols;
+use crate::sampler::{Clock, Counters, Event, Kernel, KernelError, Notice, NoticeKind, Record, SampleRecord, Settings};
+
+/// Rows of unwind tables there is room for: 16 MiB, several times what a large program with its libraries has.
+const ROWS: u32 = 4 << 20;
+/// How often samples are fetched.
+const ROUND: u64 = 50_000_000;
+/// How often counters are sent.
+const REPORT: u64 = 1_000_000_000;
+/// The pid namespace that Linux starts with.
+const FIRST_PID_NAMESPACE: u64 = 0xefff_fffc;
+
+/// Records until something ends it.
+pub(super) fn record(
+    orders: &Orders,
+    caller: Caller,
+    parent: Option<Parent>,
+    stdin: BorrowedFd<'_>,
+    end: BorrowedFd<'_>,
+    output: &mut Output<File>,
+) -> Result<(), Refusal> {
+    if orders.any_user && !caller.root {
+        return Err(Refusal {
+            kind: FailureKind::NotPermitted,
+            sentence: "Only root may record processes of other users.".into(),
+            remedy: String::new(),
+            detail: String::new(),
+        });
+    }
+    proc_is_ours()?;
+    let symbols = if orders.kernel { kernel_symbols() } else { KernelSymbols::default() };
+    let settings = Settings {
+        caller: (!orders.any_user).then_some(caller.uid),
+        children: orders.children,
+        kernel: orders.kernel,
+        frequency: orders.frequency,
+        pid_namespace: pid_namespace()?,
+        rows: ROWS,
+    };
+    let (kernel, tables) = Kernel::load(&settings)?;
+    become_caller(caller, orders.any_user).map_err(|error| Refusal {
+        kind: FailureKind::NotPermitted,
+        sentence: "The recorder could not give up its rights, so it does not go on.".into(),
+        remedy: String::new(),
+        detail: error.to_string(),
+    })?;
+    Session {
+        processes: Processes::new(caller, orders.any_user, tables),
+        kernel,
+        symbols,
+        symbol_ids: FxHashMap::default(),
+        counted: Counters::default(),
+        dark: 0,
+        dark_reported: 0,
+        throttled: 0,
+        samples: 0,
+        complete: 0,
+        started: 0,
+        output,
+    }
+    .run(orders, caller, parent, stdin, end)
+}
+
+struct Session<'a> {
+    kernel: Kernel,
+    processes: Processes,
+    symbols: KernelSymbols,
+    /// Numbers given to kernel functions; those without a name share the last possible key.
+    symbol_ids: FxHashMap<usize, u32>,
+    /// Counters as last reported.
+    counted: Counters,
+    /// Samples of processes that are not the caller's any more, and how many of them were reported.
+    dark: u64,
+    dark_reported: u64,
+    /// Times that the clock should have struck and did not, as reported.
+    throttled: u64,
+    samples: u64,
+    complete: u64,
+    started: u64,
+    output: &'a mut Output<File>,
+}
+
+impl Session<'_> {
+    fn run(
+        mut self,
+        orders: &Orders,
+        caller: Caller,
+        mut parent: Option<Parent>,
+        stdin: BorrowedFd<'_>,
+        end: BorrowedFd<'_>,
+    ) -> Result<(), Refusal> {
+        let targets = orders
+            .targets
+            .iter()
+            .map(|wanted| Target::open(wanted.pid, caller, orders.any_user).map_err(|error| refused(wanted, error)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let clock = self.kernel.start_clock()?;
+        self.started = now();
+        self.hello(orders, clock);
+        for (wanted, target) in orders.targets.iter().zip(targets) {
+            self.processes.add_target(wanted.pid, target, now(), &mut self.kernel, self.output)?;
+            // It was this process all along only if it still is.
+            if has_ended(wanted) {
+                self.kernel.remove_process(wanted.pid);
+            }
+        }
+        self.output.send(event::Kind::Attached(Attached { time_ns: now() }));
+        self.output.flush();
+
+        let parent_process = rustix::process::getppid();
+        let until = self.started.saturating_add(u64::try_from(orders.duration.as_nanos()).unwrap_or(u64::MAX));
+        let mut next_report = self.started + REPORT;
+        let reason = loop {
+            let wake = [Some(now() + ROUND), Some(until), self.processes.next_due()].into_iter().flatten().min();
+            let timeout = Duration::from_nanos(wake.unwrap_or_default().saturating_sub(now()));
+            let wishes = self.wait(timeout, end, parent.as_ref().map(|_| stdin));
+            self.drain();
+            self.processes.look_again(now(), &mut self.kernel, self.output);
+            let asked = wishes.parent && parent.as_mut().is_some_and(|parent| parent.wants_end(stdin));
+            if wishes.end || asked || rustix::process::getppid() != parent_process {
+                break EndReason::Stopped;
+            }
+            if now() >= until {
+                break EndReason::Duration;
+            }
+            if orders.targets.iter().all(has_ended) && self.processes.len() == 0 {
+                break EndReason::TargetsEnded;
+            }
+            if now() >= next_report {
+                next_report += REPORT;
+                self.report();
+                self.follow_cpus();
+            }
+            if !self.output.flush() {
+                break EndReason::Stopped;
+            }
+        };
+        // What was sampled up to now still counts.
+        self.drain();
+        self.report_losses();
+        let progress = Some(self.progress());
+        self.output.send(event::Kind::End(End { reason: reason as i32, time_ns: now(), progress }));
+        self.output.flush();
+        Ok(())
+    }
+
+    fn hello(&mut self, orders: &Orders, clock: Clock) {
+        let real = clock_gettime(ClockId::Realtime);
+        self.output.send(event::Kind::Hello(Hello {
+            version: VERSION,
+            recorder: env!("CARGO_PKG_VERSION").into(),
+            method: Method::BpfTables as i32,
+            limited_because: String::new(),
+            kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+            clock: match clock {
+                Clock::Cycles => "cycles",
+                Clock::CpuClock => "cpu-clock",
+            }
+            .into(),
+            frequency: orders.frequency,
+            realtime_ns: real.tv_sec.saturating_mul(1_000_000_000).saturating_add(real.tv_nsec),
+            monotonic_ns: self.started,
+            architecture: std::env::consts::ARCH.into(),
+        }));
+        if orders.kernel && self.symbols.is_empty() {
+            let sentence = "The kernel hides its functions' names from the recorder, so its part of stacks has none.";
+            self.output.send(event::Kind::Note(Note { sentence: sentence.into() }));
+        }
+    }
+
+    /// Waits for something to do.
+    fn wait(&self, timeout: Duration, end: BorrowedFd<'_>, stdin: Option<BorrowedFd<'_>>) -> Wishes {
+        let ring = self.kernel.as_fd();
+        let mut waiting =
+            vec![PollFd::from_borrowed_fd(ring, PollFlags::IN), PollFd::from_borrowed_fd(end, PollFlags::IN)];
+        waiting.extend(stdin.map(|stdin| PollFd::from_borrowed_fd(stdin, PollFlags::IN)));
+        let timeout = Timespec::try_from(timeout).unwrap_or_default();
+        // An interrupted wait is a short one.
+        let _ = poll(&mut waiting, Some(&timeout));
+        let ready = |at: usize| waiting.get(at).is_some_and(|fd: &PollFd<'_>| !fd.revents().is_empty());
+        Wishes { end: ready(1), parent: ready(2) }
+    }
+
+    /// Takes everything out of the ring.
+    fn drain(&mut self) {
+        /// A record that outlives its place in the ring.
+        enum Next {
+            Sample(Box<Sample>, Vec<u8>),
+            Notice(Notice),
+            Nothing,
+        }
+        loop {
+            let (symbols, ids, output) = (&self.symbols, &mut self.symbol_ids, &mut *self.output);
+            let next = self.kernel.next_record(|record| match record {
+                Some(Record::Sample(record)) => {
+                    let mut sample = sample(&record);
+                    sample.kernel = record
+                        .kernel()
+                        .enumerate()
+                        .map(|(i, pc)| name(pc.wrapping_sub(u64::from(i > 0)), symbols, ids, output))
+                        .collect();
+                    Next::Sample(Box::new(sample), record.comm().to_vec())
+                }
+                Some(Record::Notice(notice)) => Next::Notice(notice),
+                None => Next::Nothing,
+            });
+            match next {
+                None => return,
+                Some(Next::Nothing) => {}
+                Some(Next::Notice(notice)) => self.notice(notice),
+                Some(Next::Sample(sample, comm)) => self.sample(*sample, &comm),
+            }
+        }
+    }
+
+    fn sample(&mut self, sample: Sample, comm: &[u8]) {
+        let known = self.processes.prepare(sample.pid, sample.tid, comm, now(), &mut self.kernel, self.output);
+        if !known {
+            self.dark += 1;
+            return;
+        }
+        self.samples += 1;
+        self.complete += u64::from(sample.end == StackEnd::Complete as i32);
+        self.output.send(event::Kind::Sample(sample));
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        let Notice { kind, tgid, time } = notice;
+        match kind {
+            NoticeKind::Fork { parent, first } => {
+                self.processes.forked(tgid, parent, first, time, &mut self.kernel);
+            }
+            NoticeKind::Exec => {
+                self.processes.executed(tgid, now(), &mut self.kernel, self.output);
+            }
+            NoticeKind::Exit => self.processes.exited(tgid, time, self.output),
+            NoticeKind::Unmapped { .. } => self.processes.unmapped(tgid, now(), &mut self.kernel, self.output),
+        }
+    }
+
+    fn report(&mut self) {
+        self.report_losses();
+        let progress = self.progress();
+        self.output.send(event::Kind::Progress(progress));
+    }
+
+    fn report_losses(&mut self) {
+        let counters = self.kernel.counters();
+        let old = std::mem::replace(&mut self.counted, counters);
+        let throttled = self.throttled(counters);
+        for (reason, samples) in [
+            (Loss::RingFull, counters.ring_full - old.ring_full),
+            (Loss::OtherUser, counters.other_user - old.other_user + self.dark - self.dark_reported),
+            (Loss::MapFull, counters.map_full - old.map_full),
+            (Loss::NotTaken, counters.not_taken - old.not_taken),
+            (Loss::Throttled, throttled),
+        ] {
+            if samples > 0 {
+                self.output.send(event::Kind::Lost(Lost { reason: reason as i32, samples }));
+            }
+        }
+        self.dark_reported = self.dark;
+    }
+
+    /// Samples that are missing because the clock struck less often than it should, since the last call.
+    ///
+    /// The kernel holds sampling back when it takes too much time, and tells nobody. A timer strikes on idle CPUs too,
+    /// so what is missing is known; how much of it were ours is estimated by our share of the rest.
+    fn throttled(&mut self, counters: Counters) -> u64 {
+        if self.kernel.clock() != Clock::CpuClock {
+            return 0;
+        }
+        let seconds = Duration::from_nanos(now().saturating_sub(self.started)).as_secs_f64();
+        let expected = seconds * f64::from(self.kernel.frequency()) * self.kernel.cpus() as f64;
+        let missing = expected - counters.ticks as f64;
+        // A late start, a stolen CPU and a timer's slack are not worth words.
+        if missing < expected * 0.1 || counters.ticks == 0 {
+            return 0;
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate, and positive")]
+        let all = (missing * counters.samples as f64 / counters.ticks as f64) as u64;
+        let new = all.saturating_sub(self.throttled);
+        self.throttled += new;
+        new
+    }
+
+    fn progress(&self) -> Progress {
+        let used = clock_gettime(ClockId::ProcessCPUTime);
+        let used = used.tv_sec.saturating_mul(1_000_000_000).saturating_add(used.tv_nsec);
+        let resident = std::fs::read_to_string("/proc/self/statm")
+            .ok()
+            .and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok())
+            .unwrap_or_default();
+        Progress {
+            samples: self.samples,
+            complete: self.complete,
+            recorder_ns: u64::try_from(used).unwrap_or_default(),
+            memory: resident * 4096 + self.kernel.memory(),
+        }
+    }
+
+    /// CPUs come and go.
+    fn follow_cpus(&mut self) {
+        if let Err(error) = self.kernel.attach_clock() {
+            let sentence = format!("A CPU came online that can't be sampled: {error}.");
+            self.output.send(event::Kind::Note(Note { sentence }));
+        }
+    }
+}
+
+/// What asks for attention.
+struct Wishes {
+    end: bool,
+    parent: bool,
+}
+
+/// The number of a kernel function, told to the parent once.
+fn name(address: u64, symbols: &KernelSymbols, ids: &mut FxHashMap<usize, u32>, output: &mut Output<File>) -> u32 {
+    let found = symbols.find(address);
+    let next = u32::try_from(ids.len() + 1).unwrap_or(u32::MAX);
+    *ids.entry(found.map_or(usize::MAX, |(at, _)| at)).or_insert_with(|| {
+        let (name, module) = found.map_or(("", ""), |(_, name)| (name.function, name.module));
+        output.send(event::Kind::KernelSymbol(KernelSymbol { id: next, name: name.into(), module: module.into() }));
+        next
+    })
+}
+
+fn sample(record: &SampleRecord<'_>) -> Sample {
+    let user: Vec<(u64, bool)> = record.user().collect();
+    let exact = user.iter().enumerate().filter(|(_, frame)| frame.1);
+    Sample {
+        time_ns: record.time,
+        pid: record.tgid,
+        tid: record.tid,
+        kind: match record.event {
+            Event::Cpu => EventKind::Cpu,
+        } as i32,
+        value: record.value,
+        exact: exact.filter_map(|(at, _)| u32::try_from(at).ok()).collect(),
+        user: user.iter().map(|frame| frame.0).collect(),
+        end: i32::from(record.end),
+        ..Sample::default()
+    }
+}
+
+/// Now, on the clock of the samples.
+fn now() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    u64::try_from(time.tv_sec).unwrap_or_default() * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or_default()
+}
+
+fn has_ended(wanted: &Wanted) -> bool {
+    // A pidfd is readable when its process ended.
+    let mut fds = [PollFd::new(&wanted.pidfd, PollFlags::IN)];
+    poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+}
+
+fn kernel_symbols() -> KernelSymbols {
+    File::open("/proc/kallsyms").and_then(|file| KernelSymbols::parse(BufReader::new(file))).unwrap_or_default()
+}
+
+/// Our pid namespace; `None` when it is the first.
+fn pid_namespace() -> Result<Option<u32>, Refusal> {
+    let inode = std::fs::metadata("/proc/self/ns/pid").map_err(|error| no_proc(&error))?.ino();
+    Ok((inode != FIRST_PID_NAMESPACE).then(|| u32::try_from(inode).unwrap_or_default()))
+}
+
+/// `/proc` must show our own numbers, or we would look at others than we were told.
+fn proc_is_ours() -> Result<(), Refusal> {
+    let link = std::fs::read_link("/proc/self").map_err(|error| no_proc(&error))?;
+    let own = rustix::process::getpid().as_raw_nonzero().to_string();
+    if link.as_os_str() == own.as_str() {
+        return Ok(());
+    }
+    Err(no_proc(&io::Error::other(format!("it calls us {} where we are {own}", link.display()))))
+}
+
+fn no_proc(error: &dyn std::error::Error) -> Refusal {
+    Refusal {
+        kind: FailureKind::Kernel,
+        sentence: "/proc is missing or belongs to another pid namespace.".into(),
+        remedy: "mount -t proc proc /proc".into(),
+        detail: error.to_string(),
+    }
+}
+
+fn refused(wanted: &Wanted, error: TargetError) -> Refusal {
+    let pid = wanted.pid;
+    let sentence = match error {
+        TargetError::Gone => format!("There is no process {pid} any more."),
+        TargetError::NotCallers => {
+            format!("Process {pid} belongs to another user, or holds more rights than its user.")
+        }
+        TargetError::Kernel => format!("{pid} is a part of the kernel."),
+        TargetError::Proc(error) => format!("/proc can't be read for process {pid}: {error}."),
+    };
+    let remedy = if error == TargetError::NotCallers { "as root: --any-user" } else { "" };
+    Refusal { kind: FailureKind::Target, sentence, remedy: remedy.into(), detail: String::new() }
+}
+
+impl From<KernelError> for Refusal {
+    fn from(error: KernelError) -> Self {
+        let (kind, sentence, remedy) = match &error {
+            KernelError::NotPermitted(_) => (
+                FailureKind::NotPermitted,
+                "Sampling with eBPF needs the capabilities CAP_BPF and CAP_PERFMON.",
+                "sudo setcap cap_bpf,cap_perfmon+ep $(command -v perflens-record)",
+            ),
+            KernelError::NoBtf => (
+                FailureKind::Kernel,
+                "This kernel was built without BTF (CONFIG_DEBUG_INFO_BTF), which sampling with eBPF needs.",
+                "",
+            ),
+            KernelError::Processor => (FailureKind::Kernel, "Sampling with eBPF runs on x86-64 only so far.", ""),
+            KernelError::Refused(_) => {
+                (FailureKind::Kernel, "This kernel does not accept the sampler; it needs Linux 5.17 or newer.", "")
+            }
+            KernelError::Memory => (FailureKind::Resources, "The system has no memory for a recording.", ""),
+            KernelError::Other(_) => (FailureKind::Kernel, "This kernel does not run the sampler.", ""),
+        };
+        let detail = error.to_string();
+        Self { kind, sentence: sentence.into(), remedy: remedy.into(), detail }
+    }
+}

@@ -1,0 +1,353 @@
+//! Loading and attaching the kernel program.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use aya::maps::{HashMap, Map, MapData, MapError, PerCpuArray, RingBuf};
+use aya::programs::perf_event::{HardwareEvent, PerfEventConfig, PerfEventScope, SamplePolicy, SoftwareEvent};
+use aya::programs::{PerfEvent, Program, ProgramError, RawTracePoint};
+use aya::util::online_cpus;
+use aya::{Btf, Ebpf, EbpfError, EbpfLoader};
+
+use super::layout::{Counter, Record};
+use super::memory::MappedArray;
+use super::tables::{Sizes, Slice, Tables};
+
+/// The kernel program. It is aligned as an ELF file's reader wants it.
+#[cfg(target_arch = "x86_64")]
+static PROGRAM: &[u8] = aya::include_bytes_aligned!("../../bpf/prebuilt/sampler.x86_64.bpf.o");
+#[cfg(not(target_arch = "x86_64"))]
+static PROGRAM: &[u8] = &[];
+
+const PAGES: u32 = 1 << 16;
+const RULES: u32 = 1 << 16;
+const MAPPINGS: u32 = 1 << 16;
+/// Bytes of the ring, as in `bpf/sampler.bpf.c`.
+const RING: u64 = 8 << 20;
+/// Programs, and the tracepoints that they are for.
+const TRACEPOINTS: [(&str, &str); 3] =
+    [("on_fork", "sched_process_fork"), ("on_exec", "sched_process_exec"), ("on_exit", "sched_process_exit")];
+/// Most lines of a verifier's log that are kept.
+const LOG_LINES: usize = 20;
+
+/// How to sample.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Tasks of this user only; `None` for any.
+    pub caller: Option<u32>,
+    /// Whether processes that targets start are sampled as well.
+    pub children: bool,
+    /// Whether the kernel's part of stacks is wanted.
+    pub kernel: bool,
+    /// Samples per second and CPU.
+    pub frequency: u32,
+    /// Inode of our pid namespace, unless it is the first.
+    pub pid_namespace: Option<u32>,
+    /// Rows of unwind tables there shall be room for.
+    pub rows: u32,
+}
+
+/// What samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// The processor's cycles.
+    Cycles,
+    /// A timer of the kernel.
+    CpuClock,
+}
+
+/// Why the kernel program does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    /// The kernel has no description of its types.
+    #[error("this kernel has no BTF (/sys/kernel/btf/vmlinux)")]
+    NoBtf,
+    /// There is no kernel program for this processor.
+    #[error("there is no sampler for this processor yet")]
+    Processor,
+    /// A right is missing.
+    #[error("the kernel does not permit it")]
+    NotPermitted(#[source] io::Error),
+    /// The kernel's checks refused the program.
+    #[error("the kernel refused the sampler: {0}")]
+    Refused(String),
+    /// Memory ran out.
+    #[error("the kernel has no memory for it")]
+    Memory,
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// The end of an error's text, causes included: a verifier's log has thousands of lines.
+fn tail(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
+}
+
+/// What the system said, somewhere among the causes.
+fn system_error(error: &(dyn std::error::Error + 'static)) -> Option<i32> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(code) = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) {
+            return Some(code);
+        }
+        cause = error.source();
+    }
+    None
+}
+
+fn classify(error: &(dyn std::error::Error + 'static)) -> KernelError {
+    match system_error(error) {
+        Some(code) if code == libc::EPERM || code == libc::EACCES => {
+            KernelError::NotPermitted(io::Error::from_raw_os_error(code))
+        }
+        Some(libc::ENOMEM) => KernelError::Memory,
+        _ => KernelError::Other(tail(error)),
+    }
+}
+
+impl From<EbpfError> for KernelError {
+    fn from(error: EbpfError) -> Self {
+        classify(&error)
+    }
+}
+
+impl From<MapError> for KernelError {
+    fn from(error: MapError) -> Self {
+        classify(&error)
+    }
+}
+
+impl From<ProgramError> for KernelError {
+    fn from(error: ProgramError) -> Self {
+        match (&error, system_error(&error)) {
+            (ProgramError::LoadError { .. }, Some(code)) if code != libc::EPERM && code != libc::ENOMEM => {
+                Self::Refused(tail(&error))
+            }
+            _ => classify(&error),
+        }
+    }
+}
+
+/// The kernel program, loaded. Dropping it detaches everything.
+pub struct Kernel {
+    ebpf: Ebpf,
+    ring: RingBuf<MapData>,
+    processes: HashMap<MapData, u32, [u64; 2]>,
+    counters: PerCpuArray<MapData, u64>,
+    frequency: u32,
+    clock: Clock,
+    /// CPUs whose clock is attached.
+    cpus: Vec<u32>,
+    verified: u32,
+    memory: u64,
+}
+
+/// What the kernel program counted since it was loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// How often the clock struck, on idle CPUs as well.
+    pub ticks: u64,
+    /// Samples sent.
+    pub samples: u64,
+    /// Samples that found no room in the ring.
+    pub ring_full: u64,
+    /// Samples of tasks that are not the caller's.
+    pub other_user: u64,
+    /// Children that found no room.
+    pub map_full: u64,
+    /// Samples that could not be taken.
+    pub not_taken: u64,
+    /// Notices that found no room in the ring.
+    pub notices_lost: u64,
+    /// Nanoseconds spent in the sampling program.
+    pub nanoseconds: u64,
+}
+
+fn taken(ebpf: &mut Ebpf, name: &str) -> Result<Map, KernelError> {
+    ebpf.take_map(name).ok_or_else(|| KernelError::Other(format!("the sampler has no map {name}")))
+}
+
+fn mapped(ebpf: &mut Ebpf, name: &str, bytes: usize) -> Result<MappedArray, KernelError> {
+    let Map::Array(data) = taken(ebpf, name)? else {
+        return Err(KernelError::Other(format!("the sampler's map {name} is no array")));
+    };
+    // The mapping keeps the map alive.
+    MappedArray::new(data.fd().as_fd(), bytes).map_err(|error| classify(&error))
+}
+
+fn program<'a>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut Program, KernelError> {
+    ebpf.program_mut(name).ok_or_else(|| KernelError::Other(format!("the sampler has no program {name}")))
+}
+
+impl Kernel {
+    /// Loads the program and attaches all of it but the clock.
+    pub fn load(settings: &Settings) -> Result<(Self, Tables), KernelError> {
+        if PROGRAM.is_empty() {
+            return Err(KernelError::Processor);
+        }
+        let btf = Btf::from_sys_fs().map_err(|_| KernelError::NoBtf)?;
+        let period = 1_000_000_000 / u64::from(settings.frequency.max(1));
+        let sizes = Sizes { rows: settings.rows.next_multiple_of(2), pages: PAGES, rules: RULES, mappings: MAPPINGS };
+        let mut ebpf = EbpfLoader::new()
+            .btf(Some(&btf))
+            .override_global("caller_uid", &settings.caller.unwrap_or_default(), true)
+            .override_global("any_user", &u32::from(settings.caller.is_none()), true)
+            .override_global("follow_children", &u32::from(settings.children), true)
+            .override_global("with_kernel", &u32::from(settings.kernel), true)
+            .override_global("pid_namespace", &settings.pid_namespace.unwrap_or_default(), true)
+            .override_global("period_ns", &period, true)
+            .map_max_entries("rows", sizes.rows / 2)
+            .load(PROGRAM)?;
+
+        // Programs first: they hold on to the maps that are taken out of the loader's hands afterwards.
+        for (name, _) in TRACEPOINTS {
+            let tracepoint: &mut RawTracePoint = program(&mut ebpf, name)?.try_into()?;
+            tracepoint.load()?;
+        }
+        let clock: &mut PerfEvent = program(&mut ebpf, "on_clock")?.try_into()?;
+        clock.load()?;
+        let verified = clock.info().ok().and_then(|info| info.verified_instruction_count()).unwrap_or(0);
+
+        let tables = Tables::new(
+            mapped(&mut ebpf, "rows", sizes.rows as usize * 4)?,
+            mapped(&mut ebpf, "pages", sizes.pages as usize * 8)?,
+            mapped(&mut ebpf, "rules", sizes.rules as usize * crate::unwind_table::RULE_SIZE)?,
+            mapped(&mut ebpf, "mappings", sizes.mappings as usize * 32)?,
+            sizes,
+        );
+        let mut kernel = Self {
+            ring: RingBuf::try_from(taken(&mut ebpf, "records")?)?,
+            processes: HashMap::try_from(taken(&mut ebpf, "processes")?)?,
+            counters: PerCpuArray::try_from(taken(&mut ebpf, "counters")?)?,
+            ebpf,
+            frequency: settings.frequency,
+            clock: Clock::CpuClock,
+            cpus: Vec::new(),
+            verified,
+            memory: sizes.bytes() + RING,
+        };
+        for (name, event) in TRACEPOINTS {
+            let tracepoint: &mut RawTracePoint = program(&mut kernel.ebpf, name)?.try_into()?;
+            tracepoint.attach(event)?;
+        }
+        Ok((kernel, tables))
+    }
+
+    /// Starts the clock on all CPUs that are online, by the processor's cycles where it has them.
+    pub fn start_clock(&mut self) -> Result<Clock, KernelError> {
+        self.clock = Clock::Cycles;
+        if let Err(error) = self.attach_clock() {
+            // A virtual machine rarely has cycles to count, and says so in many ways.
+            if !self.cpus.is_empty() || matches!(error, KernelError::NotPermitted(_)) {
+                return Err(error);
+            }
+            self.clock = Clock::CpuClock;
+            self.attach_clock()?;
+        }
+        Ok(self.clock)
+    }
+
+    /// Attaches the clock to CPUs that came online since; says which.
+    pub fn attach_clock(&mut self) -> Result<Vec<u32>, KernelError> {
+        let online = online_cpus().map_err(|(_, error)| classify(&error))?;
+        let config = match self.clock {
+            Clock::Cycles => PerfEventConfig::Hardware(HardwareEvent::CpuCycles),
+            Clock::CpuClock => PerfEventConfig::Software(SoftwareEvent::CpuClock),
+        };
+        let policy = SamplePolicy::Frequency(u64::from(self.frequency));
+        // The event of a CPU that went offline is dead for good, also when the CPU comes back.
+        self.cpus.retain(|cpu| online.contains(cpu));
+        let new: Vec<u32> = online.into_iter().filter(|cpu| !self.cpus.contains(cpu)).collect();
+        for &cpu in &new {
+            let clock: &mut PerfEvent = program(&mut self.ebpf, "on_clock")?.try_into()?;
+            clock.attach(config, PerfEventScope::AllProcessesOneCpu { cpu }, policy, true)?;
+            self.cpus.push(cpu);
+        }
+        Ok(new)
+    }
+
+    /// What samples.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Samples per second and CPU.
+    pub fn frequency(&self) -> u32 {
+        self.frequency
+    }
+
+    /// Bytes of the arrays and the ring, as far as they are fixed.
+    pub fn memory(&self) -> u64 {
+        self.memory
+    }
+
+    /// How many CPUs are sampled.
+    pub fn cpus(&self) -> usize {
+        self.cpus.len()
+    }
+
+    /// How many instructions the kernel's checks went through for the sampling program.
+    pub fn verified_instructions(&self) -> u32 {
+        self.verified
+    }
+
+    /// Samples a process from now on, or with other mappings; what lies outside of them is not worth a notice before
+    /// `quiet_until` (`CLOCK_MONOTONIC`).
+    pub fn set_process(&mut self, tgid: u32, slice: Slice, quiet_until: u64) -> Result<(), KernelError> {
+        let value = [u64::from(slice.first) | u64::from(slice.count) << 32, quiet_until];
+        Ok(self.processes.insert(tgid, value, 0)?)
+    }
+
+    /// The same for a process that is sampled already. One that ended stays away.
+    pub fn replace_process(&mut self, tgid: u32, slice: Slice, quiet_until: u64) {
+        const EXISTING: u64 = 2;
+        let value = [u64::from(slice.first) | u64::from(slice.count) << 32, quiet_until];
+        let _ = self.processes.insert(tgid, value, EXISTING);
+    }
+
+    /// Samples a process no more.
+    pub fn remove_process(&mut self, tgid: u32) {
+        // It may have ended, which removes it as well.
+        let _ = self.processes.remove(&tgid);
+    }
+
+    /// Hands out the oldest record, if there is one.
+    pub fn next_record<T>(&mut self, with: impl FnOnce(Option<Record<'_>>) -> T) -> Option<T> {
+        let item = self.ring.next()?;
+        Some(with(Record::parse(&item)))
+    }
+
+    /// What was counted.
+    pub fn counters(&self) -> Counters {
+        let sum =
+            |counter: Counter| self.counters.get(&(counter as u32), 0).map_or(0, |values| values.iter().copied().sum());
+        Counters {
+            ticks: sum(Counter::Ticks),
+            samples: sum(Counter::Samples),
+            ring_full: sum(Counter::RingFull),
+            other_user: sum(Counter::OtherUser),
+            map_full: sum(Counter::MapFull),
+            not_taken: sum(Counter::NotTaken),
+            notices_lost: sum(Counter::NoticesLost),
+            nanoseconds: sum(Counter::Nanoseconds),
+        }
+    }
+}
+
+impl AsFd for Kernel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.ring.as_fd()
+    }
+}

@@ -1,0 +1,152 @@
+//! What the kernel program and we share, as `bpf/layout.h` says it.
+//!
+//! Records are read field by field at their offsets: nothing is cast, and a record that is shorter than it
+//! should be is no record.
+
+/// Counters of the kernel program, in their order.
+#[derive(Clone, Copy, Debug)]
+#[repr(u32)]
+pub(super) enum Counter {
+    Ticks,
+    Samples,
+    RingFull,
+    OtherUser,
+    MapFull,
+    NotTaken,
+    NoticesLost,
+    Nanoseconds,
+}
+
+/// A mapping without unwind rules of its own.
+pub(super) const NO_TABLE: u32 = u32::MAX;
+
+/// Marks an address that is where execution goes on.
+const EXACT: u64 = 1 << 63;
+
+/// One record from the ring.
+#[derive(Debug)]
+pub enum Record<'a> {
+    /// A sample.
+    Sample(SampleRecord<'a>),
+    /// Something that happened to a process.
+    Notice(Notice),
+}
+
+/// What is sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The clock struck.
+    Cpu,
+}
+
+/// A sample as it comes from the kernel program.
+#[derive(Clone, Copy, Debug)]
+pub struct SampleRecord<'a> {
+    /// The process.
+    pub tgid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// What was sampled.
+    pub event: Event,
+    /// Why the user's part ends, as `StackEnd` of the protocol.
+    pub end: u8,
+    /// When, on `CLOCK_MONOTONIC`.
+    pub time: u64,
+    /// How much, in the event's unit.
+    pub value: u64,
+    comm: &'a [u8],
+    user: &'a [u8],
+    kernel: &'a [u8],
+}
+
+impl<'a> SampleRecord<'a> {
+    /// Addresses of the user's part, leaf first, and whether each is where execution goes on beyond the first.
+    pub fn user(&self) -> impl ExactSizeIterator<Item = (u64, bool)> + use<'a> {
+        words(self.user).map(|word| (word & !EXACT, word & EXACT != 0))
+    }
+
+    /// Addresses of the kernel's part, leaf first.
+    pub fn kernel(&self) -> impl ExactSizeIterator<Item = u64> + use<'a> {
+        words(self.kernel)
+    }
+
+    /// The thread's name.
+    pub fn comm(&self) -> &'a [u8] {
+        self.comm.split(|&byte| byte == 0).next().unwrap_or_default()
+    }
+}
+
+fn words(bytes: &[u8]) -> impl ExactSizeIterator<Item = u64> + use<'_> {
+    bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes))
+}
+
+/// Something that happened to a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// What.
+    pub kind: NoticeKind,
+    /// The process.
+    pub tgid: u32,
+    /// When, on `CLOCK_MONOTONIC`.
+    pub time: u64,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoticeKind {
+    /// It was started, and shares its parent's mappings.
+    Fork {
+        /// The process that started it.
+        parent: u32,
+        /// The slice it was given.
+        first: u32,
+    },
+    /// It became another program.
+    Exec,
+    /// It ended.
+    Exit,
+    /// A stack went through memory that no mapping covers.
+    Unmapped {
+        /// Where.
+        address: u64,
+    },
+}
+
+/// Bytes of a sample before its words.
+const SAMPLE_HEAD: usize = 56;
+
+impl<'a> Record<'a> {
+    /// A record from its bytes; `None` for what is none.
+    pub fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let u16_at = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
+        let u32_at = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let u64_at = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        let tgid = u32_at(4)?;
+        let notice = |kind| Some(Record::Notice(Notice { kind, tgid, time: u64_at(16)? }));
+        match u32_at(0)? {
+            1 => {
+                let (user, kernel) = (usize::from(u16_at(12)?) * 8, usize::from(u16_at(14)?) * 8);
+                let words = bytes.get(SAMPLE_HEAD..)?;
+                Some(Record::Sample(SampleRecord {
+                    tgid,
+                    tid: u32_at(8)?,
+                    event: match bytes.get(16)? {
+                        1 => Event::Cpu,
+                        _ => return None,
+                    },
+                    end: *bytes.get(17)?,
+                    time: u64_at(24)?,
+                    value: u64_at(32)?,
+                    comm: bytes.get(40..56)?,
+                    user: words.get(..user)?,
+                    kernel: words.get(user..user + kernel)?,
+                }))
+            }
+            2 => notice(NoticeKind::Fork { parent: u32_at(8)?, first: u32_at(12)? }),
+            3 => notice(NoticeKind::Exec),
+            4 => notice(NoticeKind::Exit),
+            5 => notice(NoticeKind::Unmapped { address: u64_at(24)? }),
+            _ => None,
+        }
+    }
+}

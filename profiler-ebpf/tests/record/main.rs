@@ -1,0 +1,8 @@
+//! Records real programs with the built recorder and the real kernel.
+//!
+//! They need root and a kernel with BTF. Where both are, or where `CI` is set, they must run; elsewhere
+//! each says why it did not.
+#![cfg(target_os = "linux")]
+
+mod native;
+mod recording;
