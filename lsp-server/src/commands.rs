@@ -110,7 +110,7 @@ const PATH: Argument = Argument {
     name: "path",
     takes: Takes::Text,
     required: false,
-    doc: "The profile, absolute or relative to the workspace folder.",
+    doc: "The profile: a file, absolute or relative to the workspace folder, or an address.",
     example: "cpu.pb.gz",
 };
 
@@ -178,7 +178,8 @@ pub const COMMANDS: &[Command] = &[
         title: "Compare with another profile",
         doc: "Shows what has changed since a base.",
         arguments: &[
-            PATH.required().meaning("The base: a profile, absolute or relative to the workspace folder.", "old.pb.gz"),
+            PATH.required()
+                .meaning("The base: a file, absolute or relative to the workspace folder, or an address.", "old.pb.gz"),
             Argument {
                 name: "normalize",
                 takes: Takes::Flag,
@@ -787,7 +788,7 @@ mod tests {
             there is no command `perflens.openProfil`; did you mean `perflens.openProfile`?
             there is no command `openProfile`; did you mean `perflens.openProfile`?
             there is no command `rust-analyzer.run`
-            perflens.openProfile needs `path`: The profile, absolute or relative to the workspace folder. For example: perflens.openProfile cpu.pb.gz cpu
+            perflens.openProfile needs `path`: The profile: a file, absolute or relative to the workspace folder, or an address. For example: perflens.openProfile cpu.pb.gz cpu
             perflens.openProfile: `path` takes a text, not ""
             perflens.openProfile has no argument `pth`; did you mean `path`?
             perflens.openProfile takes one object, or path, type in this order; call it as perflens.openProfile cpu.pb.gz cpu

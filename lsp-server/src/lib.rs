@@ -14,5 +14,6 @@ pub mod lsp;
 mod nearest;
 pub mod server;
 pub mod session;
+pub mod source;
 pub mod state;
 pub mod transport;

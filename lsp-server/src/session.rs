@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use lsp_types::{MessageType, Url};
+use profiler_core::cancel::CancelFlag;
+use profiler_core::paths::Workspace;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -20,13 +22,15 @@ use crate::config::toml_file::{TomlFile, WORKSPACE_FILE};
 use crate::config::trust::TrustStore;
 use crate::handlers::diagnostics;
 use crate::loader::watch::{Watch, Watched};
-use crate::loader::{self, Failure, Profiles, Stop};
+use crate::loader::{self, Failure, Given, Input, Profiles, Stop, Wish};
 use crate::lsp::client::Editor;
 use crate::lsp::refresh::Refresh;
+use crate::source::{Freshness, Progress, SourceError, Sources};
 use crate::state::State;
 use crate::state::capabilities::Capabilities;
 use crate::state::documents::file_path;
 use crate::state::folder::Shown;
+use crate::state::view::View;
 
 /// Shorter work shows no progress.
 const PROGRESS_AFTER: Duration = Duration::from_millis(300);
@@ -42,6 +46,7 @@ pub struct Session {
     places: Places,
     state: Mutex<State>,
     profiles: Arc<Profiles>,
+    sources: Sources,
     watch: OnceLock<Watch>,
     refresh: Refresh,
     next_token: AtomicU64,
@@ -65,6 +70,8 @@ pub enum Cause {
     Settings,
     /// The user asked for it.
     Command,
+    /// The user asked for what there is by now.
+    Refresh,
     /// The profile was written again.
     Written,
     /// There is a file that was not there when files were listed.
@@ -81,6 +88,7 @@ impl Session {
             places,
             state: Mutex::new(State::new(trust)),
             profiles: Arc::default(),
+            sources: Sources::default(),
             watch: OnceLock::new(),
             refresh: Refresh::default(),
             next_token: AtomicU64::new(0),
@@ -222,23 +230,19 @@ impl Session {
             own.load = Some(stop.clone());
             let had_view = own.view().is_some();
             if !had_view {
-                let origin = wish.profile.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let origin = wish.profile.name();
                 own.shown = Shown::Loading { origin };
             }
             (wish, own.root.clone(), own.generation, stop, had_view)
         };
-        tracing::info!("opening {} ({cause:?})", wish.profile.display());
+        tracing::info!("opening {} ({cause:?})", wish.profile.place());
         self.tell_changed();
         self.follow_files();
         let session = Arc::clone(self);
         tokio::spawn(async move {
-            let profiles = Arc::clone(&session.profiles);
-            let (flag, title) = (stop.flag.clone(), format!("Opening {}", wish.profile.display()));
-            // A thread of its own: a disk that does not answer must not take one from hovers.
-            let (done, work) = oneshot::channel();
-            std::thread::spawn(move || {
-                let _ = done.send(loader::load(&wish, &profiles, &flag));
-            });
+            let title = format!("Opening {}", wish.profile.place());
+            let freshness = if cause == Cause::Refresh { Freshness::New } else { Freshness::Kept };
+            let work = Arc::clone(&session).fetch_and_load(wish, stop.flag.clone(), freshness);
             let shown = match session.with_progress(work, title, &stop).await {
                 Ok(Ok((view, workspace))) => Shown::View(Arc::new(view), workspace),
                 Ok(Err(Failure::Failed(why))) => Shown::Failed { why },
@@ -260,7 +264,7 @@ impl Session {
                     if had_view {
                         // What is shown stays, and goes on to be what is wanted.
                         let state = &mut *state;
-                        if cause == Cause::Command {
+                        if matches!(cause, Cause::Command | Cause::Refresh) {
                             state.folders[at].restore_choice(&state.trust);
                         }
                     } else {
@@ -284,11 +288,44 @@ impl Session {
         });
     }
 
-    /// Waits for work, and shows progress when it takes longer than a moment.
-    async fn with_progress<T>(&self, work: oneshot::Receiver<T>, title: String, stop: &Stop) -> Result<T, Interrupted> {
+    /// Fetches what a wish needs, then fulfils it. Dropped, it fetches no further.
+    async fn fetch_and_load(
+        self: Arc<Self>,
+        wish: Wish,
+        flag: CancelFlag,
+        freshness: Freshness,
+    ) -> Option<Result<(View, Arc<Workspace>), Failure>> {
+        let progress = Progress::default();
+        let fetch = async |input: Option<&Input>| match input.and_then(Input::request) {
+            Some(request) => self.sources.fetch(request, freshness, &progress).await.map(Some),
+            None => Ok(None),
+        };
+        let fetched =
+            async { Ok::<_, SourceError>((fetch(Some(&wish.profile)).await?, fetch(wish.base.as_ref()).await?)) };
+        let given = match fetched.await {
+            Ok((profile, base)) => Given { profile, base },
+            Err(error) => return Some(Err(Failure::Failed(error.to_string()))),
+        };
+        let profiles = Arc::clone(&self.profiles);
+        // A thread of its own: a disk that does not answer must not take one from hovers.
+        let (done, work) = oneshot::channel();
+        std::thread::spawn(move || {
+            let _ = done.send(loader::load(&wish, &given, &profiles, &flag));
+        });
+        work.await.ok()
+    }
+
+    /// Waits for work, and shows progress when it takes longer than a moment. Work that comes
+    /// to nothing has died.
+    async fn with_progress<T>(
+        &self,
+        work: impl Future<Output = Option<T>>,
+        title: String,
+        stop: &Stop,
+    ) -> Result<T, Interrupted> {
         let work = async {
             tokio::select! {
-                result = work => result.map_err(|_| Interrupted::Died),
+                result = work => result.ok_or(Interrupted::Died),
                 () = stop.stopped() => Err(Interrupted::Stopped),
             }
         };
@@ -371,7 +408,7 @@ impl Session {
             (0..state.folders.len())
                 .filter(|&at| {
                     let folder = &state.folders[at];
-                    folder.profile().iter().chain(&folder.base()).any(|file| files.contains(file) && file.exists())
+                    folder.files().any(|file| files.contains(&file) && file.exists())
                 })
                 .collect()
         };
@@ -446,17 +483,23 @@ impl Session {
         }
     }
 
-    /// Opens a profile for a folder.
-    pub fn open_profile(self: &Arc<Self>, folder: usize, path: &Path, value_type: Option<String>) {
+    /// Opens a profile for a folder: a file, or an address.
+    pub fn open_profile(
+        self: &Arc<Self>,
+        folder: usize,
+        path: &Path,
+        value_type: Option<String>,
+    ) -> Result<(), SourceError> {
         {
             let mut state = self.state();
             let state = &mut *state;
-            let Some(own) = state.folders.get_mut(folder) else { return };
-            own.chosen.profile = Some(Some(own.root.join(path)));
+            let Some(own) = state.folders.get_mut(folder) else { return Ok(()) };
+            own.chosen.profile = Some(Some(Input::of_user(path, &own.root)?));
             own.layers.set_for_session("query.type", value_type.map_or(Value::Null, Value::String));
             own.read_settings(&state.trust);
         }
         self.load(folder, Cause::Command);
+        Ok(())
     }
 
     /// Trusts a folder's file as it is now; what that allows must have been told before.

@@ -5,6 +5,7 @@
 //!   with the workspace it belongs to.
 //! * [`pprof`] writes and reads pprof messages, also in the odd ways that are legal.
 //! * [`cli`] builds and runs the program, and reads the JSON of its reports.
+//! * [`http`] is a server with faults on demand.
 //! * [`lsp`] is a client of the language server, and the editors it can pass for.
 //! * [`reference`](mod@reference) computes the same numbers from the same bytes in the most
 //!   obvious way.
@@ -16,6 +17,7 @@
 #![expect(clippy::missing_panics_doc, reason = "a panic is how a test fails")]
 
 pub mod cli;
+pub mod http;
 pub mod large_profile;
 pub mod lsp;
 pub mod mini;

@@ -13,7 +13,7 @@ use profiler_core::decode::{Limits, decode};
 use profiler_core::paths::{Workspace, WorkspaceOptions};
 use profiler_core::profile::{Profile, ValueTypeError};
 
-use super::{Baseline, Failure, Selection};
+use super::{Baseline, Failure, Selection, remote};
 
 /// A decoded profile and its name.
 pub(super) struct Loaded {
@@ -37,10 +37,8 @@ pub(super) fn load(path: &Path) -> Result<Loaded, Failure> {
         };
         Failure::Input(format!("{name}: {what}"))
     };
-    if path.to_str().is_some_and(|text| text.contains("://")) {
-        return Err(Failure::Input(format!(
-            "{name}: profiles can't be fetched from an address yet; download it and give the file"
-        )));
+    if let Some(text) = path.to_str().filter(|text| text.contains("://")) {
+        return remote::load(text);
     }
     let file = File::open(path).map_err(fail)?;
     if file.metadata().map_err(fail)?.is_dir() {

@@ -24,7 +24,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(8)
-        .enable_time()
+        .enable_all()
         .build()
         .map_err(|error| Failure::Input(format!("the server can't start: {error}")))?;
     let end = runtime.block_on(async {

@@ -11,6 +11,7 @@ mod explain;
 mod load;
 mod lsp;
 mod output;
+mod remote;
 mod report;
 mod roots;
 mod schema;

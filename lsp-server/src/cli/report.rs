@@ -15,6 +15,8 @@ use super::{Baseline, Failure, Selection, explain_command};
 Examples:
   perflens report cpu.pb.gz --workspace .
       what the lines of this project cost, libraries they call included
+  perflens report 'http://localhost:6060/debug/pprof/profile?seconds=10' --workspace .
+      the same of a Go program that is running, for ten seconds
   perflens report cpu.pb.gz --by function --filter 'label.route=/search'
       functions, for the requests of one route
   perflens report new.pb.gz --base old.pb.gz --workspace .
@@ -22,7 +24,8 @@ Examples:
   perflens report heap.pb.gz --type alloc_objects --format json --top 0
       every row, exact, for a program")]
 pub(super) struct Arguments {
-    /// The profile: a file, or - for standard input
+    /// The profile: a file, an address like `http://localhost:6060/debug/pprof/heap`, or - for
+    /// standard input
     #[arg(value_name = "PROFILE")]
     profile: PathBuf,
 

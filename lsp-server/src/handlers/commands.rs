@@ -13,6 +13,7 @@ use super::hotspots::Hotspot;
 use super::{actions, calls, ext, hotspots, invalid, matches, on_pool, places, status};
 use crate::commands::{CommandCall, Subject};
 use crate::config::HintMode;
+use crate::loader::Input;
 use crate::lsp::client::CannotAsk;
 use crate::session::{Cause, Session};
 use crate::state::documents::file_path;
@@ -29,7 +30,7 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
     match call {
         CommandCall::OpenProfile { path, value_type } => {
             let folder = folder(&session.state(), Some(&path))?;
-            session.open_profile(folder, &path, value_type);
+            session.open_profile(folder, &path, value_type).map_err(|error| invalid(error.to_string()))?;
         }
         CommandCall::SelectValueType { value_type: Some(value_type) } => {
             set(session, "query.type", json!(value_type))?;
@@ -42,7 +43,7 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
         CommandCall::Refresh {} => {
             let count = session.state().folders.len();
             for folder in 0..count {
-                session.load(folder, Cause::Command);
+                session.load(folder, Cause::Refresh);
             }
         }
         CommandCall::Clear {} => {
@@ -58,7 +59,8 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
                 if own.profile().is_none() {
                     return Err(invalid("no profile is open to compare; run perflens.openProfile first"));
                 }
-                own.chosen.base = Some(Some(own.root.join(path)));
+                let base = Input::of_user(&path, &own.root).map_err(|error| invalid(error.to_string()))?;
+                own.chosen.base = Some(Some(base));
             }
             set(session, "query.normalize", json!(normalize))?;
         }

@@ -13,17 +13,35 @@ use profiler_core::cancel::CancelFlag;
 use profiler_core::decode::{DecodeError, Limits, decode};
 use profiler_core::profile::Profile;
 
+use super::{Failure, decode_fetched};
+use crate::source::Fetched;
 use crate::state::text::Text;
 
 /// How many are kept: what is shown, its base, and what was shown before.
 const KEPT: usize = 4;
 
-/// A file as it was when it was read. Any difference means to read it again.
+/// What was read, as it was when it was read. Any difference means to read it again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Stamp {
-    path: PathBuf,
-    bytes: u64,
-    modified: Option<SystemTime>,
+enum Stamp {
+    File {
+        path: PathBuf,
+        bytes: u64,
+        modified: Option<SystemTime>,
+    },
+    /// What is fetched anew has another number.
+    Fetched {
+        serial: u64,
+    },
+}
+
+impl Stamp {
+    /// Whether the other is the same file, as it may have been before.
+    fn replaces(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::File { path, .. }, Self::File { path: other, .. }) => path == other,
+            _ => self == other,
+        }
+    }
 }
 
 /// Why a profile could not be read.
@@ -56,13 +74,28 @@ impl Profiles {
         if metadata.is_dir() {
             return Err(ReadError::Io(io::ErrorKind::IsADirectory.into()));
         }
-        let stamp = Stamp { path: path.to_owned(), bytes: metadata.len(), modified: metadata.modified().ok() };
+        let stamp = Stamp::File { path: path.to_owned(), bytes: metadata.len(), modified: metadata.modified().ok() };
         let known = match self.take(&stamp) {
             Some(known) => known,
             None => Known {
                 profile: Arc::new(decode(file, limits, cancel).map_err(ReadError::Decode)?),
                 texts: Arc::default(),
             },
+        };
+        self.keep(stamp, known.clone());
+        Ok(known)
+    }
+
+    pub(super) fn read_fetched(
+        &self,
+        fetched: &Fetched,
+        limits: &Limits,
+        cancel: &CancelFlag,
+    ) -> Result<Known, Failure> {
+        let stamp = Stamp::Fetched { serial: fetched.serial };
+        let known = match self.take(&stamp) {
+            Some(known) => known,
+            None => Known { profile: Arc::new(decode_fetched(fetched, limits, cancel)?), texts: Arc::default() },
         };
         self.keep(stamp, known.clone());
         Ok(known)
@@ -76,7 +109,7 @@ impl Profiles {
 
     fn keep(&self, stamp: Stamp, known: Known) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|(other, _)| other.path != stamp.path);
+        kept.retain(|(other, _)| !stamp.replaces(other));
         kept.insert(0, (stamp, known));
         kept.truncate(KEPT);
     }

@@ -5,6 +5,7 @@
 //! else throws it away.
 
 mod cache;
+mod input;
 pub mod watch;
 
 use std::path::{Path, PathBuf};
@@ -21,17 +22,19 @@ use tokio::sync::Notify;
 
 use cache::Known;
 pub use cache::{Profiles, Texts};
+pub use input::{Given, Input, decode_fetched};
 
+use crate::source::Fetched;
 use crate::state::text::Text;
 use crate::state::view::View;
 
 /// What to show. Equality is of the whole wish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// The profile file.
-    pub profile: PathBuf,
+    /// The profile.
+    pub profile: Input,
     /// The profile to compare with.
-    pub base: Option<PathBuf>,
+    pub base: Option<Input>,
     /// Bring the values to the base's sum before comparing.
     pub normalize: bool,
     /// The value type, as users write it.
@@ -94,16 +97,24 @@ const MAX_TEXT_BYTES: usize = 64 << 20;
 /// A larger source file is not read.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// Fulfils a wish. Blocks for as long as that takes.
-pub fn load(wish: &Wish, profiles: &Profiles, cancel: &CancelFlag) -> Result<(View, Arc<Workspace>), Failure> {
+/// Fulfils a wish, given what had to be fetched for it. Blocks for as long as that takes.
+pub fn load(
+    wish: &Wish,
+    given: &Given,
+    profiles: &Profiles,
+    cancel: &CancelFlag,
+) -> Result<(View, Arc<Workspace>), Failure> {
     let limits = Limits { max_bytes: wish.max_bytes, ..Limits::default() };
-    let Known { profile, texts } = read(&wish.profile, profiles, &limits, cancel)?;
-    let base = wish.base.as_deref().map(|base| read(base, profiles, &limits, cancel)).transpose()?;
-    let base = base.map(|base| base.profile);
+    let Known { profile, texts } = read(&wish.profile, given.profile.as_deref(), profiles, &limits, cancel)?;
+    let base = match &wish.base {
+        Some(base) => Some(read(base, given.base.as_deref(), profiles, &limits, cancel)?.profile),
+        None => None,
+    };
     let workspace = open_workspace(wish, cancel);
     cancel.check()?;
 
-    let origin = file_name(&wish.profile);
+    let name = |input: &Input, given: Option<&Arc<Fetched>>| given.map_or_else(|| input.name(), |it| it.name.clone());
+    let origin = name(&wish.profile, given.profile.as_ref());
     let value_type = match &wish.value_type {
         Some(name) => profile.find_value_type(name).map_err(|error| Failure::Failed(format!("{origin}: {error}")))?,
         None => profile.meta().default_value_type,
@@ -111,8 +122,10 @@ pub fn load(wish: &Wish, profiles: &Profiles, cancel: &CancelFlag) -> Result<(Vi
     let groups = FileGroups::in_workspace(&profile, &workspace, cancel)?;
     let mut analysis = Analysis::new(Arc::clone(&profile), groups, value_type, &wish.filters, cancel)?;
     let comparison = match (base, &wish.base) {
-        (Some(base), Some(path)) => {
-            Some((file_name(path), compare(&mut analysis, base, &workspace, wish, &file_name(path), cancel)?))
+        (Some(base), Some(input)) => {
+            let base_origin = name(input, given.base.as_ref());
+            let compared = compare(&mut analysis, base, &workspace, wish, [&origin, &base_origin], cancel)?;
+            Some((base_origin, compared))
         }
         _ => None,
     };
@@ -138,19 +151,30 @@ fn compare(
     base: Arc<Profile>,
     workspace: &Workspace,
     wish: &Wish,
-    base_origin: &str,
+    [origin, base_origin]: [&str; 2],
     cancel: &CancelFlag,
 ) -> Result<ComparedTo, Failure> {
     let groups = FileGroups::in_workspace(&base, workspace, cancel)?;
     analysis.compare_to(base, groups, wish.normalize, cancel).map_err(|error| match error {
         CompareFailure::Cancelled(_) => Failure::Cancelled,
-        CompareFailure::Incomparable(error) => {
-            Failure::Failed(format!("{} and {base_origin}: {error}", file_name(&wish.profile)))
-        }
+        CompareFailure::Incomparable(error) => Failure::Failed(format!("{origin} and {base_origin}: {error}")),
     })
 }
 
-fn read(path: &Path, profiles: &Profiles, limits: &Limits, cancel: &CancelFlag) -> Result<Known, Failure> {
+fn read(
+    input: &Input,
+    fetched: Option<&Fetched>,
+    profiles: &Profiles,
+    limits: &Limits,
+    cancel: &CancelFlag,
+) -> Result<Known, Failure> {
+    let path = match (input, fetched) {
+        (Input::File(path), _) => path,
+        (Input::Remote(_), Some(fetched)) => return profiles.read_fetched(fetched, limits, cancel),
+        (Input::Remote(request), None) => {
+            return Err(Failure::Failed(format!("{} was not fetched", request.name())));
+        }
+    };
     profiles.read(path, limits, cancel).map_err(|error| match error {
         cache::ReadError::Io(error) => {
             let why = match error.kind() {

@@ -11,7 +11,7 @@ use super::view::View;
 use crate::config::toml_file::{WORKSPACE_FILE, WorkspaceFile};
 use crate::config::trust::{Trust, TrustStore};
 use crate::config::{Config, Layers, Resolved};
-use crate::loader::{Stop, Wish};
+use crate::loader::{Input, Stop, Wish};
 
 /// A workspace folder.
 #[derive(Debug)]
@@ -45,9 +45,9 @@ pub struct Folder {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chosen {
     /// The profile.
-    pub profile: Option<Option<PathBuf>>,
+    pub profile: Option<Option<Input>>,
     /// The base.
-    pub base: Option<Option<PathBuf>>,
+    pub base: Option<Option<Input>>,
 }
 
 /// What is shown for a folder.
@@ -99,19 +99,24 @@ impl Folder {
     }
 
     /// The profile to show.
-    pub fn profile(&self) -> Option<PathBuf> {
-        self.chosen.profile.clone().unwrap_or_else(|| self.config().source_file(&self.root))
+    pub fn profile(&self) -> Option<Input> {
+        self.chosen.profile.clone().unwrap_or_else(|| self.config().source_file(&self.root).map(Input::File))
     }
 
     /// The profile to compare with.
-    pub fn base(&self) -> Option<PathBuf> {
-        self.chosen.base.clone().unwrap_or_else(|| self.config().base_file(&self.root))
+    pub fn base(&self) -> Option<Input> {
+        self.chosen.base.clone().unwrap_or_else(|| self.config().base_file(&self.root).map(Input::File))
+    }
+
+    /// The files that profile and base are read from.
+    pub fn files(&self) -> impl Iterator<Item = PathBuf> + use<> {
+        self.profile().into_iter().chain(self.base()).filter_map(|input| input.file().map(Path::to_owned))
     }
 
     /// The files whose change changes what is shown.
     pub fn watched(&self) -> impl Iterator<Item = PathBuf> {
         let settings = std::iter::once(self.root.join(WORKSPACE_FILE));
-        let profiles = self.config().refresh.watch.then(|| self.profile().into_iter().chain(self.base()));
+        let profiles = self.config().refresh.watch.then(|| self.files());
         settings.chain(profiles.into_iter().flatten())
     }
 

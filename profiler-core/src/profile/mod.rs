@@ -14,10 +14,12 @@
 
 mod builder;
 pub mod ids;
+mod merge;
 pub mod tables;
 
 pub use builder::{BuildError, ProfileBuilder};
 pub use ids::{FileId, FuncId, LocId, MapId, StrId};
+pub use merge::MergeError;
 pub use tables::{Function, Label, LabelValue, Line, LineNo, Locations, Mapping, Samples, Strings};
 
 /// What a value of a sample counts, and in which unit; both words as the file has them.

@@ -1,0 +1,102 @@
+//! What a profile is read from: a file, or what a source gave.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use profiler_core::cancel::CancelFlag;
+use profiler_core::decode::{DecodeErrorKind, Limits, decode};
+use profiler_core::profile::Profile;
+
+use super::Failure;
+use crate::source::{Fetched, Request, SourceError, address};
+
+/// Where a profile comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A file.
+    File(PathBuf),
+    /// A source.
+    Remote(Box<Request>),
+}
+
+impl Input {
+    /// What a user means: an address, or a file in a folder.
+    pub fn of_user(text: &Path, folder: &Path) -> Result<Self, SourceError> {
+        match text.to_str().filter(|text| address::is_address(text)) {
+            Some(text) => Ok(Self::Remote(Box::new(address::request(text)?))),
+            None => Ok(Self::File(folder.join(text))),
+        }
+    }
+
+    /// For people: the file's name, or the query.
+    pub fn name(&self) -> String {
+        match self {
+            Self::File(path) => super::file_name(path),
+            Self::Remote(request) => request.name(),
+        }
+    }
+
+    /// For people, in full.
+    pub fn place(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Remote(request) => format!("{} from {}", request.name(), request.connection.server()),
+        }
+    }
+
+    /// The file, if it is one.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Remote(_) => None,
+        }
+    }
+
+    /// What has to be fetched, if it is no file.
+    pub fn request(&self) -> Option<&Request> {
+        match self {
+            Self::File(_) => None,
+            Self::Remote(request) => Some(request),
+        }
+    }
+}
+
+/// What was fetched for a wish; `None` for files.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// For the profile.
+    pub profile: Option<Arc<Fetched>>,
+    /// For the base.
+    pub base: Option<Arc<Fetched>>,
+}
+
+/// Decodes what a source gave: all parts as one profile, with the times that the source knows.
+pub fn decode_fetched(fetched: &Fetched, limits: &Limits, cancel: &CancelFlag) -> Result<Profile, Failure> {
+    let fail = |why: String| Failure::Failed(format!("{}: {why}", fetched.name));
+    let mut parts = Vec::with_capacity(fetched.parts.len());
+    for part in &fetched.parts {
+        match decode(&part[..], limits, cancel) {
+            Ok(profile) => parts.push(profile),
+            Err(error) if error.kind() == DecodeErrorKind::Cancelled => return Err(Failure::Cancelled),
+            // Servers answer with no bytes at all when there is nothing.
+            Err(error) if error.kind() == DecodeErrorKind::Empty => {}
+            Err(error) => return Err(fail(error.to_string())),
+        }
+    }
+    let whole = Profile::merge(parts).map_err(|error| fail(error.to_string()))?;
+    let is_empty = whole.as_ref().is_none_or(|profile| profile.samples().is_empty());
+    match (whole, &fetched.when_empty) {
+        (_, Some(sentence)) if is_empty => Err(Failure::Failed(sentence.clone())),
+        (None, _) => Err(fail("there is nothing in it".to_owned())),
+        (Some(profile), _) => {
+            let profile = match fetched.times {
+                Some((start, end)) => {
+                    let duration = end.0.saturating_sub(start.0);
+                    profile.with_times(Some(start.0), (duration > 0).then_some(duration))
+                }
+                None => profile,
+            };
+            Ok(profile.with_notes(fetched.notes.iter().cloned()))
+        }
+    }
+}

@@ -1,0 +1,3 @@
+module perflens.invalid/peers/scraped
+
+go 1.24
