@@ -6,6 +6,7 @@
 //!
 //! * [`decode`] turns the bytes of any supported format into a [`profile::Profile`],
 //!   an immutable table of samples, locations and functions.
+//! * [`symbolize`] names the addresses of profiles that came without names or lines.
 //! * [`encode`] writes a profile in the formats that other tools read.
 //! * [`paths`] decides which workspace file a path of the profile means, with evidence.
 //! * [`attribute`] makes one pass over the samples and yields exact costs of lines,
@@ -14,7 +15,7 @@
 //! * [`measure`] is the only place that formats numbers.
 //!
 //! What is not here: no network, no async runtime, no editor protocol, no clock. The only
-//! input besides arguments is the file system, and only [`paths`] and the readers
+//! input besides arguments is the file system, and only [`paths`], [`symbolize`] and the readers
 //! handed in by the caller touch it. The same input gives the same output, byte for byte.
 
 pub mod attribute;
@@ -25,4 +26,5 @@ pub mod encode;
 pub mod measure;
 pub mod paths;
 pub mod profile;
+pub mod symbolize;
 pub mod view;

@@ -61,6 +61,7 @@ impl ProfileBuilder {
                 meta: Meta::default(),
                 format,
                 notes: Vec::new(),
+                binary_notes: Vec::new(),
             },
             strings: FxHashMap::default(),
             files: FxHashMap::default(),
@@ -69,6 +70,31 @@ impl ProfileBuilder {
         };
         builder.set_value_types(value_types);
         builder
+    }
+
+    /// Goes on with a finished profile.
+    pub(crate) fn resume(profile: Profile) -> Self {
+        let ids = |count: usize| (1..u32::try_from(count).unwrap_or(u32::MAX));
+        let strings =
+            ids(profile.strings.len()).map(|row| (profile.strings.get(StrId(row)).into(), StrId(row))).collect();
+        let files = ids(profile.files.len())
+            .map(|row| (profile.strings.get(profile.files[row as usize].path).into(), FileId(row)))
+            .collect();
+        let functions =
+            ids(profile.functions.len()).map(|row| (profile.functions[row as usize], FuncId(row))).collect();
+        Self { profile, strings, files, functions, locations: FxHashMap::default() }
+    }
+
+    /// Replaces all locations; there must be as many as before.
+    pub(crate) fn set_locations(&mut self, locations: Locations) {
+        debug_assert_eq!(locations.len(), self.profile.locations.len());
+        self.profile.locations = locations;
+        self.locations.clear();
+    }
+
+    /// Replaces what is said about binaries.
+    pub(crate) fn set_binary_notes(&mut self, notes: Vec<super::BinaryNote>) {
+        self.profile.binary_notes = notes;
     }
 
     /// Replaces the value types, for formats that name them late. Only before the first sample.

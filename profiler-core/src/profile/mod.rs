@@ -50,6 +50,17 @@ impl std::fmt::Display for ValueType {
     }
 }
 
+/// Why frames of a binary have no name or no line, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BinaryNote {
+    /// The binary.
+    pub mapping: MapId,
+    /// What is missing: the start of a sentence, without a full stop.
+    pub why: String,
+    /// What to do: a sentence.
+    pub advice: String,
+}
+
 /// What the profile says about itself, apart from the samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
@@ -125,6 +136,7 @@ pub struct Profile {
     pub(crate) meta: Meta,
     pub(crate) format: &'static str,
     pub(crate) notes: Vec<String>,
+    pub(crate) binary_notes: Vec<BinaryNote>,
 }
 
 impl Profile {
@@ -206,6 +218,11 @@ impl Profile {
     /// What was odd in the file and how it was read, each a sentence for the user.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// What was missing when its addresses were looked up, at most one note per binary.
+    pub fn binary_notes(&self) -> &[BinaryNote] {
+        &self.binary_notes
     }
 
     /// Index of the first value type that counts samples.
