@@ -74,7 +74,7 @@ impl ProfileBuilder {
 
     /// Goes on with a finished profile.
     pub(crate) fn resume(profile: Profile) -> Self {
-        let ids = |count: usize| (1..u32::try_from(count).unwrap_or(u32::MAX));
+        let ids = |count: usize| 1..u32::try_from(count).unwrap_or(u32::MAX);
         let strings =
             ids(profile.strings.len()).map(|row| (profile.strings.get(StrId(row)).into(), StrId(row))).collect();
         let files = ids(profile.files.len())

@@ -38,7 +38,8 @@ impl BuildId {
     /// assert_eq!(BuildId::from_hex("go/build/id"), None);
     /// ```
     pub fn from_hex(text: &str) -> Option<Self> {
-        let is_hex = !text.is_empty() && text.len() % 2 == 0 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_hex =
+            !text.is_empty() && text.len().is_multiple_of(2) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !is_hex {
             return None;
         }
@@ -173,8 +174,9 @@ impl Elf {
             go_build_id: None,
             debug_link,
             alt_link,
-            data: data.clone(),
+            data: Mapped::default(),
         };
+        elf.data = data;
         elf.go_build_id = elf.section(".note.go.buildid").and_then(go_note);
         Ok(elf)
     }

@@ -10,38 +10,43 @@
 
 use std::fs::File;
 use std::io;
-use std::sync::Arc;
 
 /// The bytes of a file.
-#[derive(Clone, Debug)]
-pub(crate) struct Mapped(Bytes);
+#[derive(Debug)]
+pub(super) struct Mapped(Bytes);
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Bytes {
-    Map(Arc<memmap2::Mmap>),
-    Owned(Arc<[u8]>),
+    Map(memmap2::Mmap),
+    Owned(Vec<u8>),
+}
+
+impl Default for Mapped {
+    fn default() -> Self {
+        Self::owned(Vec::new())
+    }
 }
 
 impl Mapped {
     /// Maps a regular file.
-    pub(crate) fn of(file: &File) -> io::Result<Self> {
+    pub(super) fn of(file: &File) -> io::Result<Self> {
         if file.metadata()?.len() == 0 {
-            return Ok(Self(Bytes::Owned(Arc::new([]))));
+            return Ok(Self(Bytes::Owned(Vec::new())));
         }
         // SAFETY: the map is private and never written through. Other programs may change the
         // file; all readers treat the bytes as hostile and keep no reference that relies on two
         // reads being equal: slices are bounds-checked against the length at the time of mapping.
         let map = unsafe { memmap2::MmapOptions::new().map_copy_read_only(file) }?;
-        Ok(Self(Bytes::Map(Arc::new(map))))
+        Ok(Self(Bytes::Map(map)))
     }
 
     /// Takes bytes that are in memory.
-    pub(crate) fn owned(bytes: Vec<u8>) -> Self {
-        Self(Bytes::Owned(bytes.into()))
+    pub(super) fn owned(bytes: Vec<u8>) -> Self {
+        Self(Bytes::Owned(bytes))
     }
 
     /// The bytes.
-    pub(crate) fn bytes(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         match &self.0 {
             Bytes::Map(map) => map,
             Bytes::Owned(bytes) => bytes,

@@ -72,12 +72,12 @@ mod tests {
     #[test]
     fn ends_are_outside_and_bad_ranges_are_nothing() {
         let ranges = [(10, 20, 1), (20, 30, 2), (40, 40, 3), (60, 50, 4), (u64::MAX, 5, 5)];
-        assert_eq!(find(&ranges, 9), []);
+        assert_eq!(find(&ranges, 9), [0; 0]);
         assert_eq!(find(&ranges, 10), [1]);
         assert_eq!(find(&ranges, 20), [2]);
-        assert_eq!(find(&ranges, 30), []);
-        assert_eq!(find(&ranges, 40), []);
-        assert_eq!(find(&ranges, 55), []);
+        assert_eq!(find(&ranges, 30), [0; 0]);
+        assert_eq!(find(&ranges, 40), [0; 0]);
+        assert_eq!(find(&ranges, 55), [0; 0]);
     }
 
     #[test]

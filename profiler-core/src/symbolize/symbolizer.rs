@@ -358,7 +358,7 @@ impl Open {
         let mut last: Option<(Svma, Symbolized)> = None;
         for (done, &(address, slot)) in order.iter().enumerate() {
             if let Some((_, answer)) = last.as_ref().filter(|(known, _)| *known == address) {
-                answers[slot] = answer.clone();
+                answers[slot].clone_from(answer);
                 continue;
             }
             if cancel.is_cancelled() {
@@ -384,7 +384,7 @@ impl Open {
             }
             let is_nothing = frames.iter().all(|frame| frame.name.is_empty() && frame.file.is_empty());
             let answer = if is_nothing { Err(Reason::NoSymbol) } else { Ok(Arc::from(frames)) };
-            answers[slot] = answer.clone();
+            answers[slot].clone_from(&answer);
             last = Some((address, answer));
         }
         (order.len(), None)

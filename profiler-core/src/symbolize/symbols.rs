@@ -17,7 +17,7 @@ const MAX_INNER: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
     /// Sorted by address; of several at one address the best one.
-    symbols: Vec<Symbol>,
+    sorted: Vec<Symbol>,
     names: Vec<u8>,
     /// Names that were asked for.
     asked: FxHashMap<u32, Arc<str>>,
@@ -41,9 +41,9 @@ impl Symbols {
             symbols.add(file, elf::SHT_SYMTAB, order);
             symbols.add(file, elf::SHT_DYNSYM, order);
         }
-        symbols.symbols.sort_by_key(|symbol| (symbol.address, symbol.rank));
-        symbols.symbols.dedup_by_key(|symbol| symbol.address);
-        symbols.symbols.shrink_to_fit();
+        symbols.sorted.sort_by_key(|symbol| (symbol.address, symbol.rank));
+        symbols.sorted.dedup_by_key(|symbol| symbol.address);
+        symbols.sorted.shrink_to_fit();
         symbols.names.shrink_to_fit();
         symbols
     }
@@ -76,7 +76,7 @@ impl Symbols {
                 elf::STT_NOTYPE => 4,
                 _ => continue,
             };
-            if address == 0 || self.symbols.len() >= MAX_SYMBOLS {
+            if address == 0 || self.sorted.len() >= MAX_SYMBOLS {
                 continue;
             }
             if !is_code.get(usize::from(symbol.st_shndx(endian).0)).copied().unwrap_or(false) {
@@ -98,7 +98,7 @@ impl Symbols {
             let unsized_rank = if size == 0 { 8 } else { 0 };
             self.names.extend_from_slice(&u16::try_from(name.len()).unwrap_or(0).to_le_bytes());
             self.names.extend_from_slice(name);
-            self.symbols.push(Symbol {
+            self.sorted.push(Symbol {
                 address,
                 size,
                 name: at,
@@ -109,15 +109,15 @@ impl Symbols {
     }
 
     pub(super) fn heap_size(&self) -> usize {
-        self.symbols.len() * 24 + self.names.len()
+        self.sorted.len() * 24 + self.names.len()
     }
 
     /// The name of the function at an address.
     pub(super) fn find(&mut self, address: u64) -> Option<Arc<str>> {
-        let end = self.symbols.partition_point(|symbol| symbol.address <= address);
+        let end = self.sorted.partition_point(|symbol| symbol.address <= address);
         // A symbol without a size reaches to the next one. One with a size may have labels and
         // aliases inside of it.
-        let mut before = self.symbols[..end].iter().rev().take(MAX_INNER).enumerate();
+        let mut before = self.sorted[..end].iter().rev().take(MAX_INNER).enumerate();
         let (_, symbol) =
             before.find(
                 |(distance, symbol)| {

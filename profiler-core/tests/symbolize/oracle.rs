@@ -22,8 +22,8 @@ fn llvm(path: &Path, addresses: &[u64]) -> Vec<Frames> {
         .spawn()
         .expect("llvm-symbolizer is there; tests/run installs it");
     let mut input = child.stdin.take().unwrap();
-    let questions: String = addresses.iter().map(|address| format!("{address:#x}\n")).collect();
-    let writer = std::thread::spawn(move || input.write_all(questions.as_bytes()).unwrap());
+    let questions: Vec<String> = addresses.iter().map(|address| format!("{address:#x}\n")).collect();
+    let writer = std::thread::spawn(move || input.write_all(questions.concat().as_bytes()).unwrap());
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
     assert!(output.status.success());

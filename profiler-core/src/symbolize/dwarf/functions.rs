@@ -158,7 +158,7 @@ impl Functions {
     pub(super) fn inlined(&self, function: u32, address: u64, chain: &mut [u32; MAX_DEPTH]) -> usize {
         let Some(inlines) = &self.functions[function as usize].inlines else { return 0 };
         let mut rest = &inlines.ranges[..];
-        for depth in 0..MAX_DEPTH {
+        for (depth, slot) in chain.iter_mut().enumerate() {
             // The last range of this depth that begins at or before the address.
             let wanted = (u32::try_from(depth).unwrap_or(u32::MAX), address);
             let end = rest.partition_point(|range| (range.depth, range.begin) <= wanted);
@@ -166,7 +166,7 @@ impl Functions {
             if range.depth != wanted.0 || range.end <= address {
                 return depth;
             }
-            chain[depth] = range.call;
+            *slot = range.call;
             rest = &rest[end..];
         }
         MAX_DEPTH

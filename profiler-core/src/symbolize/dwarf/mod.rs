@@ -162,7 +162,7 @@ fn sections(file: &Elf) -> Dwarf<'_> {
 }
 
 fn split_sections(file: &Elf) -> Dwarf<'_> {
-    load(|id| id.dwo_name(), file)
+    load(gimli::SectionId::dwo_name, file)
 }
 
 fn load(name: impl Fn(gimli::SectionId) -> Option<&'static str>, file: &Elf) -> Dwarf<'_> {
@@ -243,16 +243,15 @@ impl<'a> Session<'a> {
         };
         let header = dwarf.debug_info.header_from_offset(DebugInfoOffset(offset)).ok()?;
         let key = (place, header.debug_abbrev_offset().0);
-        let abbreviations = match self.abbreviations.get(&key) {
-            Some(known) => Arc::clone(known),
-            None => {
-                let parsed = dwarf.abbreviations(&header).ok()?;
-                if self.abbreviations.len() >= MAX_ABBREVIATIONS {
-                    self.abbreviations.clear();
-                }
-                self.abbreviations.insert(key, Arc::clone(&parsed));
-                parsed
+        let abbreviations = if let Some(known) = self.abbreviations.get(&key) {
+            Arc::clone(known)
+        } else {
+            let parsed = dwarf.abbreviations(&header).ok()?;
+            if self.abbreviations.len() >= MAX_ABBREVIATIONS {
+                self.abbreviations.clear();
             }
+            self.abbreviations.insert(key, Arc::clone(&parsed));
+            parsed
         };
         gimli::Unit::new_with_abbreviations(dwarf, header, abbreviations).ok()
     }
@@ -437,13 +436,12 @@ impl Index {
         key: NameKey,
         position: lines::Position,
     ) -> Result<Frame, SplitUnit> {
-        let named = match self.named.get(&key) {
-            Some(named) => named.clone(),
-            None => {
-                let named = self.name(session, unit, key)?;
-                self.named.insert(key, named.clone());
-                named
-            }
+        let named = if let Some(named) = self.named.get(&key) {
+            named.clone()
+        } else {
+            let named = self.name(session, unit, key)?;
+            self.named.insert(key, named.clone());
+            named
         };
         let file = self.file(session, unit, &mut parsed.lines, position.file)?;
         let mut start_line = LineNo::UNKNOWN;
