@@ -5,12 +5,16 @@ use std::io::{self, Read as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, major, minor, openat, openat2, readlinkat};
+use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, major, minor, openat, openat2, readlinkat};
 use rustix::io::Errno;
 
 use super::Caller;
 use crate::unwind_table::Memory;
 
+/// How folders are opened.
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// Most threads of a process that are looked at for one that lives.
+const MAX_THREADS: usize = 256;
 /// Longest file of `/proc` that is read.
 const MAX_PROC_FILE: u64 = 64 << 20;
 
@@ -49,20 +53,47 @@ impl Target {
             Errno::ACCESS | Errno::PERM => TargetError::NotCallers,
             other => TargetError::Proc(other),
         };
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder = openat(CWD, format!("/proc/{pid}"), flags, Mode::empty()).map_err(refuse)?;
-        let memory = openat(&folder, "mem", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(refuse)?;
-        let root = openat(&folder, "root", flags, Mode::empty()).ok();
-        let target = Self { folder, root, memory: memory.into() };
-        // A part of the kernel has no program. Processes that just ended have none either.
-        if let Err(error) = readlinkat(&target.folder, "exe", Vec::new()) {
-            return Err(if error == Errno::NOENT { TargetError::Kernel } else { refuse(error) });
-        }
+        let folder = openat(CWD, format!("/proc/{pid}"), FOLDER, Mode::empty()).map_err(refuse)?;
+        let target = match Self::of_task(folder.try_clone().map_err(|_| TargetError::Gone)?) {
+            // The first thread may have ended before the others; then one of those has what it has not.
+            Err(Errno::NOENT | Errno::SRCH) => Self::of_threads(&folder)?,
+            other => other.map_err(refuse)?,
+        };
         // Root opens everything; what may be looked at is the same as for everybody else.
         if caller.root && !any_user && !target.belongs_to(caller.uid).map_err(|_| TargetError::Gone)? {
             return Err(TargetError::NotCallers);
         }
         Ok(target)
+    }
+
+    /// By the folder of a process or of one of its threads. `NOENT` when that has no program: it ended, or is a part of the
+    /// kernel.
+    fn of_task(folder: OwnedFd) -> Result<Self, Errno> {
+        let memory = openat(&folder, "mem", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let root = openat(&folder, "root", FOLDER, Mode::empty()).ok();
+        readlinkat(&folder, "exe", Vec::new())?;
+        Ok(Self { folder, root, memory: memory.into() })
+    }
+
+    fn of_threads(folder: &OwnedFd) -> Result<Self, TargetError> {
+        let gone = |_| TargetError::Gone;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let tasks = openat(folder, "task", flags, Mode::empty()).map_err(gone)?;
+        let names = Dir::read_from(&tasks).map_err(gone)?;
+        let threads = names
+            .flatten()
+            .filter(|entry| entry.file_name().to_bytes() != b"." && entry.file_name().to_bytes() != b"..");
+        let mut seen = 0;
+        for thread in threads.take(MAX_THREADS) {
+            seen += 1;
+            let task = openat(&tasks, thread.file_name(), FOLDER, Mode::empty());
+            if let Ok(target) = task.and_then(Self::of_task) {
+                return Ok(target);
+            }
+        }
+        // A part of the kernel is alive and has no program. So has a process in its last moments, of which there is
+        // nothing to be seen either.
+        Err(if seen > 0 { TargetError::Kernel } else { TargetError::Gone })
     }
 
     fn belongs_to(&self, uid: u32) -> io::Result<bool> {

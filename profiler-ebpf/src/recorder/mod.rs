@@ -169,7 +169,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
                 remedy: refusal.remedy,
                 detail: refusal.detail,
             }));
-            output.flush();
+            output.finish();
             ExitCode::FAILURE
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::ops::Range;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::rc::Rc;
 
@@ -105,7 +106,7 @@ impl Processes {
     }
 
     /// Begins to sample a process that the caller may look at.
-    pub(super) fn add_target<W: io::Write>(
+    pub(super) fn add_target<W: io::Write + AsFd>(
         &mut self,
         pid: u32,
         target: Target,
@@ -149,7 +150,7 @@ impl Processes {
     }
 
     /// A process became another program. `false` when the caller may not look at it any more.
-    pub(super) fn executed<W: io::Write>(
+    pub(super) fn executed<W: io::Write + AsFd>(
         &mut self,
         pid: u32,
         now: u64,
@@ -169,7 +170,7 @@ impl Processes {
                 self.settle(pid, now);
                 true
             }
-            Err(TargetError::Gone) => {
+            Err(TargetError::Gone | TargetError::Kernel) => {
                 // It ended already; its notice of that is on the way.
                 self.entries.insert(pid, Entry::new(None, parent, now));
                 true
@@ -183,7 +184,7 @@ impl Processes {
     }
 
     /// A process ended.
-    pub(super) fn exited<W: io::Write>(&mut self, pid: u32, time_ns: u64, output: &mut Output<W>) {
+    pub(super) fn exited<W: io::Write + AsFd>(&mut self, pid: u32, time_ns: u64, output: &mut Output<W>) {
         self.dark.remove(&pid);
         if let Some(entry) = self.entries.remove(&pid) {
             self.release(entry.slice);
@@ -194,7 +195,13 @@ impl Processes {
     }
 
     /// A stack of a process went through unknown memory.
-    pub(super) fn unmapped<W: io::Write>(&mut self, pid: u32, now: u64, kernel: &mut Kernel, output: &mut Output<W>) {
+    pub(super) fn unmapped<W: io::Write + AsFd>(
+        &mut self,
+        pid: u32,
+        now: u64,
+        kernel: &mut Kernel,
+        output: &mut Output<W>,
+    ) {
         let changed = self.scan(pid, now, kernel, output);
         if let Some(entry) = self.entries.get_mut(&pid) {
             // Nothing new there: it will not become interesting soon.
@@ -209,7 +216,7 @@ impl Processes {
     }
 
     /// Looks at processes whose time has come.
-    pub(super) fn look_again<W: io::Write>(&mut self, now: u64, kernel: &mut Kernel, output: &mut Output<W>) {
+    pub(super) fn look_again<W: io::Write + AsFd>(&mut self, now: u64, kernel: &mut Kernel, output: &mut Output<W>) {
         while let Some(&(when, pid)) = self.due.first()
             && when <= now
         {
@@ -225,7 +232,7 @@ impl Processes {
     }
 
     /// Makes sure that the parent knows the process and the thread of a sample; `false` when it must not.
-    pub(super) fn prepare<W: io::Write>(
+    pub(super) fn prepare<W: io::Write + AsFd>(
         &mut self,
         pid: u32,
         tid: u32,
@@ -252,7 +259,7 @@ impl Processes {
     }
 
     /// Tells the parent of a process and its mappings, once.
-    fn announce<W: io::Write>(&mut self, pid: u32, output: &mut Output<W>) {
+    fn announce<W: io::Write + AsFd>(&mut self, pid: u32, output: &mut Output<W>) {
         let Some(entry) = self.entries.get_mut(&pid) else { return };
         if entry.announced {
             return;
@@ -295,7 +302,7 @@ impl Processes {
     }
 
     /// Reads a process's mappings and gives the kernel program what is new in them; whether something was.
-    fn scan<W: io::Write>(&mut self, pid: u32, now: u64, kernel: &mut Kernel, output: &mut Output<W>) -> bool {
+    fn scan<W: io::Write + AsFd>(&mut self, pid: u32, now: u64, kernel: &mut Kernel, output: &mut Output<W>) -> bool {
         let Some(entry) = self.entries.get_mut(&pid) else { return false };
         if entry.target.is_none() {
             entry.target = Target::open(pid, self.caller, self.any_user).ok();
@@ -303,9 +310,13 @@ impl Processes {
         let Some(target) = entry.target.take() else { return false };
         // A process that ended meanwhile keeps what it had.
         let lines = target.read("maps").map(|text| maps_file::parse(&text)).unwrap_or_default();
+        if lines.is_empty() {
+            // The thread that it was opened by ended; others may go on, and are opened the next time.
+            return false;
+        }
         let old = Rc::clone(&entry.known);
         let same = lines.len() == old.len() && lines.iter().zip(old.iter()).all(|(line, known)| *line == known.line);
-        if lines.is_empty() || same {
+        if same {
             entry.target = Some(target);
             return false;
         }
@@ -372,7 +383,12 @@ impl Processes {
 
     /// The file of a mapping, and its table. `None` for memory without a file, and for files that can't be read: those
     /// are unwound by frame pointers.
-    fn module<W: io::Write>(&mut self, line: &MapLine, target: &Target, output: &mut Output<W>) -> Option<Rc<Module>> {
+    fn module<W: io::Write + AsFd>(
+        &mut self,
+        line: &MapLine,
+        target: &Target,
+        output: &mut Output<W>,
+    ) -> Option<Rc<Module>> {
         let (key, image) = if line.is_file() {
             let file = target.open_mapped(&line.path, line.device, line.inode);
             match file.and_then(|file| file.metadata().ok().map(|metadata| (file, metadata))) {
@@ -422,7 +438,7 @@ impl Processes {
         Some((key, image))
     }
 
-    fn note_full<W: io::Write>(&mut self, output: &mut Output<W>) {
+    fn note_full<W: io::Write + AsFd>(&mut self, output: &mut Output<W>) {
         if !std::mem::replace(&mut self.full, true) {
             let sentence = "Too many programs and libraries at once: stacks through the newest may be cut short.";
             output.send(event::Kind::Note(Note { sentence: sentence.into() }));

@@ -24,8 +24,12 @@ use crate::sampler::{Clock, Counters, Event, Kernel, KernelError, Notice, Notice
 
 /// Rows of unwind tables there is room for: 16 MiB, several times what a large program with its libraries has.
 const ROWS: u32 = 4 << 20;
+/// Its "nice" value.
+const PRIORITY: i32 = -10;
 /// How often samples are fetched.
 const ROUND: u64 = 50_000_000;
+/// How often, while the parent has not taken everything.
+const SLOW_ROUND: u64 = 10_000_000;
 /// How often counters are sent.
 const REPORT: u64 = 1_000_000_000;
 /// The pid namespace that Linux starts with.
@@ -59,6 +63,8 @@ pub(super) fn record(
         rows: ROWS,
     };
     let (kernel, tables) = Kernel::load(&settings)?;
+    // It does little, and must do that in time however busy the machine is. Where that is not permitted it waits its turn.
+    let _ = rustix::process::setpriority_process(None, PRIORITY);
     become_caller(caller, orders.any_user).map_err(|error| Refusal {
         kind: FailureKind::NotPermitted,
         sentence: "The recorder could not give up its rights, so it does not go on.".into(),
@@ -73,6 +79,7 @@ pub(super) fn record(
         counted: Counters::default(),
         dark: 0,
         dark_reported: 0,
+        slow_reported: 0,
         throttled: 0,
         samples: 0,
         complete: 0,
@@ -93,6 +100,8 @@ struct Session<'a> {
     /// Samples of processes that are not the caller's any more, and how many of them were reported.
     dark: u64,
     dark_reported: u64,
+    /// Samples dropped because the parent was slow, as reported.
+    slow_reported: u64,
     /// Times that the clock should have struck and did not, as reported.
     throttled: u64,
     samples: u64,
@@ -132,7 +141,8 @@ impl Session<'_> {
         let until = self.started.saturating_add(u64::try_from(orders.duration.as_nanos()).unwrap_or(u64::MAX));
         let mut next_report = self.started + REPORT;
         let reason = loop {
-            let wake = [Some(now() + ROUND), Some(until), self.processes.next_due()].into_iter().flatten().min();
+            let round = if self.output.is_waiting() { SLOW_ROUND } else { ROUND };
+            let wake = [Some(now() + round), Some(until), self.processes.next_due()].into_iter().flatten().min();
             let timeout = Duration::from_nanos(wake.unwrap_or_default().saturating_sub(now()));
             let wishes = self.wait(timeout, end, parent.as_ref().map(|_| stdin));
             self.drain();
@@ -161,7 +171,7 @@ impl Session<'_> {
         self.report_losses();
         let progress = Some(self.progress());
         self.output.send(event::Kind::End(End { reason: reason as i32, time_ns: now(), progress }));
-        self.output.flush();
+        self.output.finish();
         Ok(())
     }
 
@@ -274,6 +284,7 @@ impl Session<'_> {
             (Loss::OtherUser, counters.other_user - old.other_user + self.dark - self.dark_reported),
             (Loss::MapFull, counters.map_full - old.map_full),
             (Loss::NotTaken, counters.not_taken - old.not_taken),
+            (Loss::ParentSlow, self.output.dropped() - self.slow_reported),
             (Loss::Throttled, throttled),
         ] {
             if samples > 0 {
@@ -281,6 +292,7 @@ impl Session<'_> {
             }
         }
         self.dark_reported = self.dark;
+        self.slow_reported = self.output.dropped();
     }
 
     /// Samples that are missing because the clock struck less often than it should, since the last call.

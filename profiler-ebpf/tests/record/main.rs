@@ -4,5 +4,6 @@
 //! each says why it did not.
 #![cfg(target_os = "linux")]
 
+mod lifecycle;
 mod native;
 mod recording;

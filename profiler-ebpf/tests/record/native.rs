@@ -25,3 +25,100 @@ fn c_without_frame_pointers() {
     assert!((1.3..1.9).contains(&seconds), "{seconds} s");
     assert!(recording.lost.is_empty(), "{:?}", recording.lost);
 }
+
+#[test]
+fn a_signal_handlers_stack_leads_to_what_it_interrupted() {
+    if !possible() {
+        return;
+    }
+    let programs = Programs::new();
+    let program = programs.build("cases", "cases.c", CC);
+    let mut recording = Recording::of(&program, &["signals"], 999);
+    recording.assert_complete();
+    let handled = recording.share(|names| names.contains(&"on_signal".into()));
+    assert!(handled > 10.0, "{handled} %");
+    let through = recording.share(|names| {
+        let at = |wanted: &str| names.iter().position(|name| name == wanted);
+        at("on_signal").is_none() || at("on_signal") < at("interrupted")
+    });
+    recording.assert_share("handlers above what they interrupted", through, 100.0);
+    assert!(recording.samples.iter().any(|sample| !sample.exact.is_empty()));
+}
+
+#[test]
+fn frames_of_unusual_shape() {
+    if !possible() {
+        return;
+    }
+    let programs = Programs::new();
+    let program = programs.build("cases", "cases.c", CC);
+    let mut recording = Recording::of(&program, &["aligned"], 999);
+    recording.assert_complete();
+    let through = recording.share(|names| names.iter().filter(|name| *name == "realigned").count() == 7);
+    recording.assert_share("stacks through all frames", through, 100.0);
+}
+
+#[test]
+fn rust_as_cargo_builds_it_for_release() {
+    if !possible() {
+        return;
+    }
+    let programs = Programs::new();
+    let rustc = ["rustc", "--edition=2024", "-O", "-C", "debuginfo=line-tables-only"];
+    let program = programs.build("workload", "workload.rs", &rustc);
+    let mut recording = Recording::of(&program, &["700"], 999);
+    recording.assert_complete();
+    for share in 1..=3_u32 {
+        let name = format!("share-{share}");
+        let tids: Vec<u32> =
+            recording.threads.iter().filter(|(_, known)| **known == name).map(|thread| *thread.0).collect();
+        assert_eq!(tids.len(), 1, "{:?}", recording.threads);
+        let of = recording.samples.iter().filter(|sample| tids.contains(&sample.tid)).count();
+        let percent = of as f64 * 100.0 / recording.samples.len() as f64;
+        recording.assert_share(&name, percent, f64::from(share) * 100.0 / 6.0);
+    }
+    let rounds = recording.share(|names| names.iter().any(|name| name.contains("5round")));
+    recording.assert_share("stacks through the round", rounds, 100.0);
+    let polled = recording.share(|names| names.iter().any(|name| name.contains("recursive")));
+    assert!(polled > 30.0, "{polled} %");
+}
+
+#[test]
+fn exceptions_and_templates() {
+    if !possible() {
+        return;
+    }
+    let programs = Programs::new();
+    let program = programs.build("exceptions", "exceptions.cpp", &["g++", "-g", "-O2", "-fomit-frame-pointer"]);
+    let mut recording = Recording::of(&program, &["60000"], 999);
+    recording.assert_complete();
+    let throwing = recording.share(|names| names.iter().any(|name| name.contains("thrower")));
+    assert!(throwing > 5.0, "{throwing} %");
+    let main = recording.share(|names| names.contains(&"main".into()));
+    recording.assert_share("stacks through main, once libraries are linked", main, 98.0);
+}
+
+#[test]
+fn go_by_its_frame_pointers() {
+    if !possible() {
+        return;
+    }
+    let programs = Programs::new();
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/record/programs/go/main.go");
+    let program = programs.path("gowork");
+    let status = std::process::Command::new("go")
+        .args(["build", "-o"])
+        .arg(&program)
+        .arg(source)
+        .env("CGO_ENABLED", "0")
+        .env("GO111MODULE", "off")
+        .status();
+    assert!(status.is_ok_and(|status| status.success()), "go builds its program");
+    let mut recording = Recording::of(&program, &["6000"], 999);
+    assert!(recording.processes.iter().any(|process| process.runtime == "go"), "{:?}", recording.processes);
+    recording.assert_complete();
+    // A function without a frame keeps no frame pointer: as the leaf it hides its caller.
+    let leaves = recording
+        .share(|names| names[0] != "main.leaf" || names.iter().filter(|name| *name == "main.middle").count() >= 8);
+    recording.assert_share("stacks through all frames", leaves, 100.0);
+}

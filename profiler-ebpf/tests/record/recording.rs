@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use object::{Object as _, ObjectSymbol as _};
 use profiler_ebpf::protocol::{
-    self, End, EventKind, Failure, Hello, Mapping, Process, Reader, Sample, StackEnd, Start, Stop, command, event,
+    self, End, EventKind, Failure, Hello, Loss, Mapping, Process, Reader, Sample, StackEnd, Start, Stop, command, event,
 };
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -232,6 +232,17 @@ impl Recording {
         recording
     }
 
+    /// What a recorder wrote into a file.
+    pub(crate) fn read(path: &Path) -> Self {
+        let file = std::fs::File::open(path).expect("the recorder wrote it");
+        let mut events = Reader::with_magic(BufReader::new(file)).expect("it is a recording");
+        let mut recording = Self::default();
+        while let Some(event) = events.read::<protocol::Event>().expect("the stream is whole") {
+            recording.add(event.kind.expect("it is known"));
+        }
+        recording
+    }
+
     pub(crate) fn add(&mut self, event: event::Kind) {
         match event {
             event::Kind::Hello(hello) => self.hello = Some(hello),
@@ -256,6 +267,10 @@ impl Recording {
             event::Kind::End(end) => self.end = Some(end),
             event::Kind::Attached(_) | event::Kind::Progress(_) | event::Kind::Code(_) => {}
         }
+    }
+
+    pub(crate) fn lost(&self, reason: Loss) -> u64 {
+        self.lost.get(&(reason as i32)).copied().unwrap_or_default()
     }
 
     /// Samples of processes that run for longer than their first moments.

@@ -1,0 +1,176 @@
+//! Processes that fork, become others, load code, end; threads; pid namespaces.
+
+use std::process::Command;
+
+use profiler_ebpf::protocol::{Loss, Start};
+
+use crate::recording::{CC, Held, Programs, Recorder, Recording, possible, recorder, start, wait};
+
+#[test]
+fn children_are_recorded_from_their_start() {
+    if !possible() {
+        return;
+    }
+    let programs = Programs::new();
+    let program = programs.build("cases", "cases.c", CC);
+    let mut recording = Recording::of(&program, &["forks"], 999);
+    let children = recording.processes.iter().filter(|process| process.parent != 0).count();
+    assert_eq!(children, 40);
+    let deep = recording.share(|names| names.iter().filter(|name| *name == "child_work").count() == 9);
+    recording.assert_share("stacks through all frames", deep, 97.0);
+    assert_eq!(recording.exits.len(), 41, "they and their parent");
+}
+
+#[test]
+fn children_can_be_left_out() {
+    if !possible() {
+        return;
+    }
+    let programs = Programs::new();
+    let program = programs.build("cases", "cases.c", CC);
+    let held = Held::new(&program, &["forks"]);
+    let recording = Recording::of_held(held, Start { children: false, ..start(999) });
+    assert!(recording.processes.iter().all(|process| process.parent == 0));
+    assert!(recording.samples.len() < 100, "{}", recording.samples.len());
+}
+
+/// Each of them lives for 30 ms: its mappings must be read at once.
+#[test]
+fn short_programs_have_stacks() {
+    if !possible() {
+        return;
+    }
+    let programs = Programs::new();
+    let program = programs.build("cases", "cases.c", CC);
+    let mut recording = Recording::of(&program, &["programs"], 999);
+    recording.assert_complete();
+    let burning = recording.share(|names| names[0] == "burn" && names.contains(&"main".into()));
+    assert!(burning > 80.0, "{burning} %");
+    let named = recording.processes.iter().filter(|process| process.executable.ends_with("/cases")).count();
+    assert!(named >= 30, "{named} of them are known by name");
+}
+
+#[test]
+fn code_that_is_loaded_later() {
+    if !possible() {
+        return;
+    }
+    let programs = Programs::new();
+    let program = programs.build("cases", "cases.c", CC);
+    let library = programs.build("plugin.so", "plugin.c", &[CC, &["-shared", "-fPIC"]].concat());
+    let mut recording = Recording::of(&program, &["plugin", &library.to_string_lossy()], 999);
+    recording.assert_complete();
+    let inner = recording.share(|names| {
+        let at = |wanted: &str| names.iter().position(|name| name == wanted);
+        at("plugin_inner").is_some() && at("plugin_inner") < at("plugin_work") && at("plugin_work") < at("main")
+    });
+    recording.assert_share("stacks through the library", inner, 100.0 / 1.3);
+}
+
+#[test]
+fn a_process_lives_as_long_as_its_last_thread() {
+    if !possible() {
+        return;
+    }
+    let programs = Programs::new();
+    let program = programs.build("cases", "cases.c", CC);
+    let mut recording = Recording::of(&program, &["orphan"], 999);
+    recording.assert_complete();
+    assert!(recording.samples.len() > 500, "{}", recording.samples.len());
+}
+
+/// The file of a running program may be gone or replaced; what it has in memory is still there.
+#[test]
+fn a_deleted_program() {
+    if !possible() {
+        return;
+    }
+    let programs = Programs::new();
+    let program = programs.build("shares", "shares.c", CC);
+    let mut child = Command::new(&program).arg("1").spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    std::fs::remove_file(&program).unwrap();
+    std::fs::write(&program, "another file").unwrap();
+    let mut recording = Recording::default();
+    let pidfd = {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap()
+    };
+    let mut recorder = Recorder::new(&mut recorder(), start(999), &[(child.id(), pidfd)]);
+    recorder.attached(&mut recording);
+    assert!(wait(&mut child));
+    recorder.rest(&mut recording);
+    recording.assert_complete();
+    let mapping = recording.mappings.iter().find(|mapping| mapping.path.ends_with("/shares")).unwrap();
+    assert!(mapping.deleted && mapping.bias != 0 && !mapping.build_id.is_empty(), "{mapping:?}");
+}
+
+/// The program is process 1 of a namespace of its own; we see it by its number outside.
+#[test]
+fn a_program_in_its_own_pid_namespace() {
+    if !possible() {
+        return;
+    }
+    let programs = Programs::new();
+    let program = programs.build("shares", "shares.c", CC);
+    let held = Held::by(
+        Command::new("sh").args(["-c", "read _; exec unshare --pid --fork --mount-proc \"$0\" 1"]).arg(&program),
+    );
+    let mut recording = Recording::of_held(held, start(999));
+    recording.assert_complete();
+    let inner = recording.processes.iter().find(|process| process.executable.ends_with("/shares"));
+    assert_eq!(inner.map(|process| process.namespace_pid), Some(1), "{:?}", recording.processes);
+    let working = recording.share(|names| names.contains(&"middle".into()));
+    recording.assert_share("stacks of the program", working, 98.0);
+}
+
+/// The recorder is in a namespace, as in a container.
+#[test]
+fn a_recorder_in_its_own_pid_namespace() {
+    if !possible() {
+        return;
+    }
+    let programs = Programs::new();
+    let program = programs.build("shares", "shares.c", CC);
+    let recorded = programs.path("recording.plp");
+    // It must not take numbers of its namespace for ours.
+    let script = "\"$0\" 1.2 & sleep 0.1; exec \"$1\" -p $! --duration 0.8 --frequency 999 > \"$2\"";
+    let status = Command::new("unshare")
+        .args(["--pid", "--fork", "--mount-proc", "sh", "-c", script])
+        .arg(&program)
+        .arg(env!("CARGO_BIN_EXE_perflens-record"))
+        .arg(&recorded)
+        .status();
+    assert!(status.unwrap().success());
+    let mut recording = Recording::read(&recorded);
+    recording.assert_complete();
+    assert!(recording.samples.len() > 100, "{}", recording.samples.len());
+    assert!(recording.samples.iter().all(|sample| sample.pid < 100), "numbers are those of the namespace");
+}
+
+/// Killed in the middle; its last moments are not lost.
+#[test]
+fn a_program_that_dies() {
+    if !possible() {
+        return;
+    }
+    let programs = Programs::new();
+    let program = programs.build("cases", "cases.c", CC);
+    let mut held = Held::new(&program, &["burn", "30"]);
+    let mut recording = Recording::default();
+    let mut recorder = Recorder::new(&mut recorder(), start(999), &[(held.pid(), held.pidfd())]);
+    recorder.attached(&mut recording);
+    held.release();
+    while recording.samples.len() < 300 {
+        recording.add(recorder.next().expect("it goes on"));
+    }
+    held.child.kill().unwrap();
+    // Nobody asks for the end: it ends because there is nothing left to record.
+    recorder.rest(&mut recording);
+    recording.assert_complete();
+    assert_eq!(recording.exits.len(), 1);
+    assert_eq!(recording.lost(Loss::RingFull), 0);
+    let end = recording.end.unwrap();
+    assert_eq!(end.reason, profiler_ebpf::protocol::EndReason::TargetsEnded as i32);
+    assert_eq!(end.progress.unwrap().samples, recording.samples.len() as u64);
+}
