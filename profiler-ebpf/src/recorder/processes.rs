@@ -176,7 +176,7 @@ impl Processes {
                 true
             }
             Err(_) => {
-                kernel.remove_process(pid);
+                // It stays in sight of the kernel program, so that its samples are counted.
                 self.dark.insert(pid);
                 false
             }

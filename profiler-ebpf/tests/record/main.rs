@@ -4,6 +4,8 @@
 //! each says why it did not.
 #![cfg(target_os = "linux")]
 
+mod ending;
 mod lifecycle;
 mod native;
+mod privilege;
 mod recording;

@@ -243,6 +243,17 @@ impl Recording {
         recording
     }
 
+    /// The same of a file that is still being written.
+    pub(crate) fn read_so_far(path: &Path) -> Self {
+        let file = std::fs::File::open(path).expect("the recorder wrote it");
+        let mut recording = Self::default();
+        let Ok(mut events) = Reader::with_magic(BufReader::new(file)) else { return recording };
+        while let Ok(Some(event)) = events.read::<protocol::Event>() {
+            recording.add(event.kind.expect("it is known"));
+        }
+        recording
+    }
+
     pub(crate) fn add(&mut self, event: event::Kind) {
         match event {
             event::Kind::Hello(hello) => self.hello = Some(hello),
