@@ -12,8 +12,8 @@ use crate::recording::{CC, Held, Programs, Recorder, Recording, possible, record
 /// Programs and maps of the kernel that a process holds.
 fn held_by(pid: u32) -> (HashSet<u32>, HashSet<u32>) {
     let (mut programs, mut maps) = (HashSet::new(), HashSet::new());
-    for entry in std::fs::read_dir(format!("/proc/{pid}/fdinfo")).unwrap() {
-        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap_or_default();
+    for entry in std::fs::read_dir(format!("/proc/{pid}/fdinfo")).expect("it is there") {
+        let text = std::fs::read_to_string(entry.expect("it is there").path()).unwrap_or_default();
         for line in text.lines() {
             let number = |name| line.strip_prefix(name).and_then(|rest: &str| rest.trim().parse::<u32>().ok());
             programs.extend(number("prog_id:"));

@@ -28,7 +28,7 @@ fn by_sudo() -> Command {
 /// A folder that everybody may look into, with the test program.
 fn programs() -> (Programs, PathBuf) {
     let programs = Programs::new();
-    std::fs::set_permissions(programs.path("."), PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(programs.path("."), PermissionsExt::from_mode(0o755)).expect("it is ours");
     let program = programs.build("cases", "cases.c", CC);
     (programs, program)
 }
@@ -40,7 +40,7 @@ fn nobodys(program: &Path, arguments: &[&str]) -> Held {
 /// Records a held program with a recorder, until the program ends.
 fn record(program: &mut Command, start: Start, held: &mut Held) -> Recording {
     // `setpriv` became what it starts only when that waits for us.
-    while std::fs::read_to_string(format!("/proc/{}/comm", held.pid())).unwrap() != "sh\n" {
+    while std::fs::read_to_string(format!("/proc/{}/comm", held.pid())).expect("it runs") != "sh\n" {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let mut recording = Recording::default();
