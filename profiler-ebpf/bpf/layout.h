@@ -11,6 +11,9 @@ enum {
 	MAX_USER = 512,
 	MAX_KERNEL = 128,
 	MAX_WORDS = MAX_USER + MAX_KERNEL,
+	/* Of a thread that waits: every one of them keeps a stack for as long. */
+	WAIT_USER = 128,
+	WAIT_KERNEL = 32,
 	/* Halvings that find one of 65 536. */
 	MAPPING_STEPS = 17,
 	ROW_STEPS = 17,
@@ -75,7 +78,14 @@ enum {
 };
 
 /* As `EventKind` of the protocol. */
-enum { EVENT_CPU = 1 };
+enum {
+	EVENT_CPU = 1,
+	EVENT_BLOCKED = 2,
+	EVENT_PREEMPTED = 3,
+	EVENT_ALLOC = 4,
+	EVENT_FREE = 5,
+	EVENT_PAGE_FAULT = 6,
+};
 
 /* An address that is where execution goes on, not a return address. */
 #define EXACT (1ull << 63)
@@ -89,8 +99,16 @@ struct sample {
 	u32 unused2;
 	u64 time;
 	u64 value;
+	u64 interval;   /* of EVENT_ALLOC: mean bytes between samples */
+	u64 allocation; /* of EVENT_ALLOC and EVENT_FREE: the pointer */
 	u8 comm[16];
 	u64 words[MAX_WORDS];
+};
+
+/* A thread that is off its CPU: the beginning of a sample, whose `time` is when it left. */
+struct wait {
+	u64 head[9];
+	u64 words[WAIT_USER + WAIT_KERNEL];
 };
 
 struct notice {
@@ -115,6 +133,8 @@ enum {
 	COUNTERS = 8,
 };
 
+_Static_assert(__builtin_offsetof(struct wait, words) == __builtin_offsetof(struct sample, words),
+	       "a wait begins as a sample does");
 _Static_assert(sizeof(struct rule) == 16, "rows of `rules` are read by the recorder");
 _Static_assert(sizeof(struct mapping) == 32, "rows of `mappings` are written by the recorder");
 _Static_assert(sizeof(struct process) == 16, "values of `processes` are written by the recorder");

@@ -19,6 +19,7 @@ const volatile u32 follow_children = 0;
 const volatile u32 with_kernel = 0;
 const volatile u32 pid_namespace = 0; /* inode of the recorder's pid namespace; 0: the first one */
 const volatile u64 period_ns = 0;
+const volatile u64 off_cpu_threshold_ns = 1000000;
 const volatile u64 quiet_ns = 20000000;
 
 struct {
@@ -74,17 +75,28 @@ struct {
 	TYPE(value, u64);
 } counters SEC(".maps");
 
+/* Threads off their CPU, by their id. */
+struct {
+	NUMBER(type, MAP_HASH);
+	NUMBER(max_entries, 16384);
+	NUMBER(map_flags, MAP_NO_PREALLOC);
+	TYPE(key, u32);
+	TYPE(value, struct wait);
+} waits SEC(".maps");
+
 /* A frame on its way, and the sample it goes into. One per program: they can interrupt each other. */
 struct walk {
 	u64 pc, sp, fp;
 	u32 first, count;
 	u32 exact; /* pc is where execution goes on, not a return address */
 	u32 depth;
+	u32 limit; /* of frames */
+	u32 busy;  /* a task uses it, and may be preempted */
 	u64 unmapped;
 	struct sample sample;
 };
 
-enum { SCRATCH_CLOCK = 0, SCRATCHES = 1 };
+enum { SCRATCH_CLOCK, SCRATCH_FAULT, SCRATCH_SWITCH, SCRATCH_PROBE, SCRATCHES };
 
 struct {
 	NUMBER(type, MAP_PERCPU_ARRAY);
@@ -257,7 +269,7 @@ ALWAYS_INLINE long step_by_frame_pointer(struct walk *walk)
 static long step(u32 index, void *context)
 {
 	struct walk *walk = *(struct walk **)context;
-	if (index >= MAX_USER)
+	if (index >= MAX_USER || index >= walk->limit)
 		return stop(walk, END_TOO_DEEP);
 	walk->sample.words[index & (MAX_USER - 1)] = walk->exact && index ? walk->pc | EXACT : walk->pc;
 	walk->sample.user = index + 1;
@@ -349,11 +361,14 @@ ALWAYS_INLINE void begin(struct walk *walk, struct process *process, u32 tgid, s
 	sample->event = event;
 	sample->end = 0;
 	sample->time = ktime_ns();
+	sample->interval = 0;
+	sample->allocation = 0;
 	current_comm(sample->comm, sizeof(sample->comm));
 	walk->first = process->first;
 	walk->count = process->count;
 	walk->exact = 1;
 	walk->depth = 0;
+	walk->limit = MAX_USER;
 	walk->unmapped = 0;
 }
 
@@ -365,6 +380,25 @@ ALWAYS_INLINE void unwind(struct walk *walk)
 		return;
 	}
 	loop(MAX_USER + 1, step, &walk, 0);
+}
+
+ALWAYS_INLINE void send(struct walk *walk, u64 size)
+{
+	if (size > sizeof(walk->sample))
+		size = sizeof(walk->sample);
+	if (ring_output(&records, &walk->sample, size, NO_WAKEUP))
+		count(COUNT_RING_FULL, 1);
+	else
+		count(COUNT_SAMPLES, 1);
+}
+
+/* A stack went through unknown memory: the recorder may find out more, if it did not look just now. */
+ALWAYS_INLINE void report_unmapped(struct walk *walk, struct process *process)
+{
+	if (walk->unmapped && walk->sample.time >= process->quiet_until) {
+		process->quiet_until = walk->sample.time + quiet_ns;
+		notify(RECORD_UNMAPPED, walk->sample.tgid, 0, 0, walk->unmapped, FORCE_WAKEUP);
+	}
 }
 
 /* Adds the kernel's part, and sends. */
@@ -381,41 +415,38 @@ ALWAYS_INLINE void finish(void *context, struct walk *walk, struct process *proc
 			bytes = 0;
 	}
 	sample->kernel = (u64)bytes >> 3;
-	u64 size = __builtin_offsetof(struct sample, words) + user * 8 + (u32)bytes;
-	if (size > sizeof(*sample))
-		size = sizeof(*sample);
-	if (ring_output(&records, sample, size, NO_WAKEUP))
-		count(COUNT_RING_FULL, 1);
-	else
-		count(COUNT_SAMPLES, 1);
-
-	if (walk->unmapped && sample->time >= process->quiet_until) {
-		process->quiet_until = sample->time + quiet_ns;
-		notify(RECORD_UNMAPPED, sample->tgid, 0, 0, walk->unmapped, FORCE_WAKEUP);
-	}
+	send(walk, __builtin_offsetof(struct sample, words) + user * 8 + (u32)bytes);
+	report_unmapped(walk, process);
 }
 
-SEC("perf_event") int on_clock(struct perf_event_context *context)
+/* The process of the current task, if it is recorded; what is not the caller's is counted. */
+ALWAYS_INLINE struct process *recorded(struct task_struct *task, u32 *tgid, int counted)
 {
-	count(COUNT_TICKS, 1);
-	if (!current_ids()) /* idle */
-		return 0;
-	struct task_struct *task = current_task();
-	u32 tgid = process_id(task), which = SCRATCH_CLOCK;
-	struct process *process = map_lookup(&processes, &tgid);
-	if (!process)
-		return 0;
-	if (!is_callers(task)) {
-		count(COUNT_OTHER_USER, 1);
+	*tgid = process_id(task);
+	struct process *process = map_lookup(&processes, tgid);
+	if (process && !is_callers(task)) {
+		if (counted)
+			count(COUNT_OTHER_USER, 1);
 		return 0;
 	}
+	return process;
+}
+
+/* What the clock and page faults have in common. */
+ALWAYS_INLINE void sample_event(struct perf_event_context *context, u32 which, u8 event, u64 value)
+{
+	struct task_struct *task = current_task();
+	u32 tgid = 0;
+	struct process *process = recorded(task, &tgid, 1);
+	if (!process)
+		return;
 	struct walk *walk = map_lookup(&scratch, &which);
 	if (!walk) {
 		count(COUNT_NOT_TAKEN, 1);
-		return 0;
+		return;
 	}
-	begin(walk, process, tgid, task, EVENT_CPU);
-	walk->sample.value = period_ns;
+	begin(walk, process, tgid, task, event);
+	walk->sample.value = value;
 	int in_kernel = (context->regs.cs & 3) != 3;
 	walk->pc = context->regs.ip;
 	walk->sp = context->regs.sp;
@@ -431,6 +462,140 @@ SEC("perf_event") int on_clock(struct perf_event_context *context)
 	unwind(walk);
 	finish(context, walk, process, in_kernel);
 	count(COUNT_NS, ktime_ns() - walk->sample.time);
+}
+
+SEC("perf_event") int on_clock(struct perf_event_context *context)
+{
+	count(COUNT_TICKS, 1);
+	if (current_ids()) /* not idle */
+		sample_event(context, SCRATCH_CLOCK, EVENT_CPU, period_ns);
+	return 0;
+}
+
+SEC("perf_event") int on_fault(struct perf_event_context *context)
+{
+	sample_event(context, SCRATCH_FAULT, EVENT_PAGE_FAULT, context->sample_period);
+	return 0;
+}
+
+/* A thread runs again: what it waited for is over. */
+ALWAYS_INLINE void end_wait(struct task_struct *next)
+{
+	u32 tid = thread_id(next);
+	struct wait *wait = map_lookup(&waits, &tid);
+	if (!wait)
+		return;
+	struct sample *sample = (struct sample *)wait;
+	u64 now = ktime_ns(), waited = now - sample->time;
+	if (waited >= off_cpu_threshold_ns) {
+		u64 size = __builtin_offsetof(struct sample, words) + (sample->user + sample->kernel) * 8;
+		sample->value = waited;
+		sample->time = now;
+		if (size > sizeof(*wait))
+			size = sizeof(*wait);
+		if (ring_output(&records, wait, size, NO_WAKEUP))
+			count(COUNT_RING_FULL, 1);
+		else
+			count(COUNT_SAMPLES, 1);
+	}
+	map_delete(&waits, &tid);
+}
+
+/* The kernel's states of tasks, as far as they matter here. */
+enum { STATE_RUNNING = 0, STATE_DEAD = 0x80 };
+
+SEC("tp_btf/sched_switch") int on_switch(u64 *arguments)
+{
+	struct task_struct *previous = (void *)arguments[1], *next = (void *)arguments[2];
+	u32 tgid = 0, state = 0, which = SCRATCH_SWITCH;
+	end_wait(next);
+
+	/* `previous` still is the current task, so its stack can be read now, and only now. */
+	/* Most switches would never become a sample, so those of others are not counted. */
+	struct process *process = recorded(previous, &tgid, 0);
+	if (!process || READ(state, previous->__state) || state & STATE_DEAD)
+		return 0;
+	struct walk *walk = map_lookup(&scratch, &which);
+	if (!walk) {
+		count(COUNT_NOT_TAKEN, 1);
+		return 0;
+	}
+	int ready = arguments[0] || state == STATE_RUNNING;
+	begin(walk, process, tgid, previous, ready ? EVENT_PREEMPTED : EVENT_BLOCKED);
+	walk->limit = WAIT_USER;
+	struct sample *sample = &walk->sample;
+	sample->value = 0;
+	struct pt_regs *regs = (struct pt_regs *)task_pt_regs(previous);
+	walk->pc = regs->ip;
+	walk->sp = regs->sp;
+	walk->fp = regs->bp;
+	unwind(walk);
+	u32 user = sample->user;
+	long bytes = 0;
+	if (user > WAIT_USER)
+		user = WAIT_USER;
+	if (with_kernel) {
+		bytes = get_stack(arguments, &sample->words[user], WAIT_KERNEL * 8, 0);
+		if (bytes < 0)
+			bytes = 0;
+	}
+	sample->user = user;
+	sample->kernel = (u64)bytes >> 3;
+	u32 tid = sample->tid;
+	if (map_update(&waits, &tid, sample, ANY))
+		count(COUNT_MAP_FULL, 1);
+	report_unmapped(walk, process);
+	return 0;
+}
+
+/* Programs on probes can be preempted by others of their kind on the same CPU. */
+ALWAYS_INLINE struct walk *enter_probe(void)
+{
+	u32 which = SCRATCH_PROBE;
+	struct walk *walk = map_lookup(&scratch, &which);
+	if (!walk || walk->busy) {
+		count(COUNT_NOT_TAKEN, 1);
+		return 0;
+	}
+	walk->busy = 1;
+	return walk;
+}
+
+SEC("uprobe") int on_alloc(struct pt_regs *regs)
+{
+	struct task_struct *task = current_task();
+	u32 tgid = 0;
+	struct process *process = recorded(task, &tgid, 1);
+	struct walk *walk = process ? enter_probe() : 0;
+	if (!walk)
+		return 0;
+	begin(walk, process, tgid, task, EVENT_ALLOC);
+	walk->sample.allocation = regs->di;
+	walk->sample.value = regs->si;
+	walk->sample.interval = regs->dx;
+	walk->pc = regs->ip;
+	walk->sp = regs->sp;
+	walk->fp = regs->bp;
+	unwind(walk);
+	finish(regs, walk, process, 0);
+	walk->busy = 0;
+	return 0;
+}
+
+SEC("uprobe") int on_free(struct pt_regs *regs)
+{
+	struct task_struct *task = current_task();
+	u32 tgid = 0;
+	struct process *process = recorded(task, &tgid, 1);
+	struct walk *walk = process ? enter_probe() : 0;
+	if (!walk)
+		return 0;
+	begin(walk, process, tgid, task, EVENT_FREE);
+	walk->sample.allocation = regs->di;
+	walk->sample.value = 0;
+	walk->sample.end = END_NO_USER_PART;
+	send(walk, __builtin_offsetof(struct sample, words));
+	walk->busy = 0;
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 //! * What a process's stack means is decided in the kernel, by tables made from its files ([`unwind_table`]).
 //! * Every way of losing a sample has a counter of its own; nothing is dropped uncounted.
 
+pub mod preload;
 #[cfg(target_os = "linux")]
 pub mod privilege;
 pub mod protocol;

@@ -100,8 +100,11 @@ pub fn forget_environment() {
 
 /// Becomes the caller, for good, keeping only what sampling needs. Root stays root, without what root doesn't need here.
 ///
+/// `probes` keeps `CAP_SYS_ADMIN` at hand for [`with_probe_rights`], if it was there: the kernel lets nobody else
+/// put a probe on a file.
+///
 /// Call it while there is one thread: it changes this one.
-pub fn become_caller(caller: Caller, any_user: bool) -> io::Result<()> {
+pub fn become_caller(caller: Caller, any_user: bool, probes: bool) -> io::Result<()> {
     let sampling = CapabilitySet::BPF | CapabilitySet::PERFMON;
     let kept = if caller.root && (any_user || caller.uid == 0) {
         // Root's own processes hold capabilities; looking at those needs the right to look at any.
@@ -117,15 +120,30 @@ pub fn become_caller(caller: Caller, any_user: bool) -> io::Result<()> {
     } else {
         sampling
     };
-    let kept = kept & capabilities(None)?.permitted;
-    set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() })?;
+    let had = capabilities(None)?.permitted;
+    let kept = kept & had;
+    let at_hand = if probes { CapabilitySet::SYS_ADMIN & had } else { CapabilitySet::empty() };
+    set_capabilities(
+        None,
+        CapabilitySets { effective: kept, permitted: kept | at_hand, inheritable: CapabilitySet::empty() },
+    )?;
     set_no_new_privs(true)?;
     // What follows relies on it, so look.
     let left = capabilities(None)?;
-    if (!any_user && geteuid().as_raw() != caller.uid) || left.permitted != kept || left.effective != kept {
+    if (!any_user && geteuid().as_raw() != caller.uid) || left.permitted != kept | at_hand || left.effective != kept {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     Ok(())
+}
+
+/// Does `work` with the right to put probes on files, if that was kept, and without it afterwards.
+pub fn with_probe_rights<T>(work: impl FnOnce() -> T) -> io::Result<T> {
+    let sets = capabilities(None)?;
+    let more = sets.effective | CapabilitySet::SYS_ADMIN & sets.permitted;
+    set_capabilities(None, CapabilitySets { effective: more, ..sets })?;
+    let result = work();
+    set_capabilities(None, sets)?;
+    Ok(result)
 }
 
 #[cfg(test)]

@@ -11,5 +11,5 @@
 mod caller;
 mod target;
 
-pub use caller::{Caller, CallerError, Identity, become_caller, forget_environment};
+pub use caller::{Caller, CallerError, Identity, become_caller, forget_environment, with_probe_rights};
 pub use target::{Target, TargetError, open_mapped};

@@ -11,6 +11,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::Refusal;
 use crate::protocol::{Command, EventKind, FailureKind, FrameError, Method, Reader, Start, VERSION, command};
+use crate::sampler::Sources;
 
 /// Most processes that a recording begins with.
 pub const MAX_TARGETS: usize = 64;
@@ -37,6 +38,9 @@ pub(super) struct Orders {
     pub(super) targets: Vec<Wanted>,
     pub(super) frequency: u32,
     pub(super) duration: Duration,
+    pub(super) sources: Sources,
+    /// Nanoseconds.
+    pub(super) off_cpu_threshold: u64,
     pub(super) children: bool,
     pub(super) kernel: bool,
     pub(super) any_user: bool,
@@ -152,10 +156,18 @@ pub(super) fn check(start: &Start, pidfds: Vec<OwnedFd>) -> Result<Orders, Refus
     if duration > MAX_DURATION {
         return Err(out_of_bounds("A recording takes an hour at most.".into()));
     }
-    for event in &start.events {
-        if *event != EventKind::Cpu as i32 {
-            return Err(out_of_bounds("This recorder samples time on CPUs only.".into()));
+    let mut sources = Sources::default();
+    for &event in &start.events {
+        match EventKind::try_from(event) {
+            Ok(EventKind::Cpu) => sources.cpu = true,
+            Ok(EventKind::Blocked | EventKind::Preempted) => sources.off_cpu = true,
+            Ok(EventKind::Alloc) => sources.alloc = true,
+            Ok(EventKind::PageFault) => sources.page_faults = true,
+            _ => return Err(bad(&format!("there is no event {event} to sample"))),
         }
+    }
+    if sources == Sources::default() {
+        return Err(bad("no event is asked for"));
     }
     if !matches!(Method::try_from(start.method), Ok(Method::Unknown | Method::BpfTables)) {
         return Err(out_of_bounds("This recorder takes stacks by unwind tables only.".into()));
@@ -170,6 +182,8 @@ pub(super) fn check(start: &Start, pidfds: Vec<OwnedFd>) -> Result<Orders, Refus
         targets: targets.collect::<Result<_, _>>()?,
         frequency: start.frequency,
         duration: if duration.is_zero() { MAX_DURATION } else { duration },
+        sources,
+        off_cpu_threshold: start.off_cpu_threshold_ns,
         children: start.children,
         kernel: start.kernel,
         any_user: start.any_user,

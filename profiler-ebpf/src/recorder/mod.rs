@@ -8,6 +8,7 @@
 //! It writes no file, opens no network, starts no program, and reads of the disk only what its targets have
 //! mapped, with the caller's rights ([`privilege`](crate::privilege)).
 
+mod allocations;
 mod command;
 mod maps_file;
 mod output;
@@ -28,6 +29,7 @@ use output::Output;
 
 use crate::privilege::{Caller, forget_environment};
 use crate::protocol::{Failure, FailureKind, event};
+use crate::sampler::Sources;
 
 /// Why there is no recording.
 #[derive(Debug)]
@@ -44,6 +46,7 @@ Records programs with eBPF. Meant to be started by perflens; alone it is used as
   perflens-record -p PID… [options] > FILE.plp
 
   -p, --pid PID          record this process; may be repeated
+      --event EVENT      cpu, off-cpu, alloc or page-fault; may be repeated (default cpu)
       --frequency N      samples per second and CPU, 1 to 1999 (default 99)
       --duration SECONDS stop after this long (default: until interrupted, an hour at most)
       --no-children      not the processes that it starts
@@ -51,6 +54,9 @@ Records programs with eBPF. Meant to be started by perflens; alone it is used as
       --any-user         also processes of other users; for root only
       --version, --help
 ";
+
+/// Shortest wait, in nanoseconds, that a shell's user is told of.
+const OFF_CPU_THRESHOLD: u64 = 1_000_000;
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -65,6 +71,7 @@ enum Line {
 #[derive(Debug, PartialEq, Eq)]
 struct Shell {
     pids: Vec<u32>,
+    sources: Sources,
     frequency: u32,
     duration: Duration,
     children: bool,
@@ -76,6 +83,7 @@ struct Shell {
 fn command_line(arguments: impl IntoIterator<Item = OsString>) -> Result<Line, String> {
     let mut shell = Shell {
         pids: Vec::new(),
+        sources: Sources::default(),
         frequency: 99,
         duration: MAX_DURATION,
         children: true,
@@ -99,6 +107,13 @@ fn command_line(arguments: impl IntoIterator<Item = OsString>) -> Result<Line, S
                 let pid = value.parse().ok().filter(|&pid| pid > 0);
                 shell.pids.push(pid.ok_or(format!("{value} is no process's number"))?);
             }
+            "--event" => match value()?.as_str() {
+                "cpu" => shell.sources.cpu = true,
+                "off-cpu" => shell.sources.off_cpu = true,
+                "alloc" => shell.sources.alloc = true,
+                "page-fault" => shell.sources.page_faults = true,
+                other => return Err(format!("there is no event {other}")),
+            },
             "--frequency" => {
                 let frequency = value()?.parse().ok().filter(|frequency| (1..=MAX_FREQUENCY).contains(frequency));
                 shell.frequency = frequency.ok_or(format!("the frequency must be 1 to {MAX_FREQUENCY}"))?;
@@ -216,6 +231,12 @@ impl Shell {
         });
         Ok(Orders {
             targets: targets.collect::<Result<_, Refusal>>()?,
+            sources: if self.sources == Sources::default() {
+                Sources { cpu: true, ..self.sources }
+            } else {
+                self.sources
+            },
+            off_cpu_threshold: OFF_CPU_THRESHOLD,
             frequency: self.frequency,
             duration: self.duration,
             children: self.children,

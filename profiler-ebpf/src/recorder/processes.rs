@@ -1,9 +1,10 @@
 //! The processes of a recording: their mappings, the tables of their files, and what the parent knows of them.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::rc::Rc;
 
@@ -11,13 +12,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::maps_file::{self, MapLine};
 use super::output::Output;
-use crate::privilege::{Caller, Target, TargetError};
+use crate::privilege::{Caller, Target, TargetError, with_probe_rights};
 use crate::protocol::{Exit, Mapping, Note, Process, Thread, event};
 use crate::sampler::{Kernel, Placed, Slice, Tables};
 use crate::unwind_table::{Image, Rules, build};
 
 /// Most files whose tables are kept.
 const MAX_MODULES: usize = 8192;
+/// What carries the probes of the allocation library, `preload/alloc.c`.
+const ALLOC: &str = "perflens_alloc_sample";
+const FREE: &str = "perflens_free_sample";
+/// Symbols that say what a file is.
+const SYMBOLS: [&str; 2] = [ALLOC, FREE];
 /// When the mappings of a new program are looked at again, in nanoseconds: its libraries come one by one.
 const SETTLING: [u64; 4] = [2_000_000, 6_000_000, 20_000_000, 100_000_000];
 /// Shortest and longest time, in nanoseconds, before an unknown address is worth another look.
@@ -87,6 +93,8 @@ pub(super) struct Processes {
     /// Processes that turned out not to be the caller's.
     dark: FxHashSet<u32>,
     full: bool,
+    sees_allocations: bool,
+    probes_refused: Option<String>,
 }
 
 impl Processes {
@@ -102,6 +110,8 @@ impl Processes {
             due: BTreeSet::new(),
             dark: FxHashSet::default(),
             full: false,
+            sees_allocations: false,
+            probes_refused: None,
         }
     }
 
@@ -332,7 +342,7 @@ impl Processes {
                 all.push(known.clone());
                 continue;
             }
-            let module = self.module(&line, &target, output);
+            let module = self.module(&line, &target, kernel, output);
             let bias =
                 module.as_ref().and_then(|module| module.image.bias(line.range.start, line.offset)).unwrap_or_default();
             new.push(all.len());
@@ -387,6 +397,7 @@ impl Processes {
         &mut self,
         line: &MapLine,
         target: &Target,
+        kernel: &mut Kernel,
         output: &mut Output<W>,
     ) -> Option<Rc<Module>> {
         let (key, image) = if line.is_file() {
@@ -402,7 +413,9 @@ impl Processes {
                     if let Some(module) = self.modules.get(&key) {
                         return Some(Rc::clone(module));
                     }
-                    (key, Image::from_file(file, None).ok()?)
+                    let image = Image::from_file(file.try_clone().ok()?, &SYMBOLS).ok()?;
+                    self.look_for_allocations(&file, &image, kernel);
+                    (key, image)
                 }
                 // Deleted, replaced or out of reach: what the process has in memory is what counts anyway.
                 None => Self::from_memory(line, target)?,
@@ -430,6 +443,31 @@ impl Processes {
             self.modules.insert(key, Rc::clone(&module));
         }
         Some(module)
+    }
+
+    /// Puts probes on the allocation library, once for every file that is one.
+    fn look_for_allocations(&mut self, file: &File, image: &Image, kernel: &mut Kernel) {
+        let offset = |name| image.file_offset(image.symbol(name)?);
+        if let (true, Some(alloc), Some(free)) = (kernel.sources().alloc, offset(ALLOC), offset(FREE)) {
+            // By the descriptor: the file that was checked, whatever its name is by now.
+            let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+            let attached = with_probe_rights(|| kernel.attach_alloc(&path, alloc, free));
+            match attached {
+                Ok(Ok(())) => self.sees_allocations = true,
+                Ok(Err(error)) => self.probes_refused = Some(error.to_string()),
+                Err(error) => self.probes_refused = Some(error.to_string()),
+            }
+        }
+    }
+
+    /// Why probes could not be put on an allocation library, if so.
+    pub(super) fn probes_refused(&self) -> Option<&str> {
+        self.probes_refused.as_deref()
+    }
+
+    /// Whether an allocation library was seen.
+    pub(super) fn sees_allocations(&self) -> bool {
+        self.sees_allocations
     }
 
     fn from_memory(line: &MapLine, target: &Target) -> Option<(FileKey, Image)> {

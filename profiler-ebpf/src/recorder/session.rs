@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use super::Refusal;
+use super::allocations::Allocations;
 use super::command::{Orders, Parent, Wanted};
 use super::output::Output;
 use super::processes::Processes;
@@ -55,6 +56,8 @@ pub(super) fn record(
     proc_is_ours()?;
     let symbols = if orders.kernel { kernel_symbols() } else { KernelSymbols::default() };
     let settings = Settings {
+        sources: orders.sources,
+        off_cpu_threshold: orders.off_cpu_threshold,
         caller: (!orders.any_user).then_some(caller.uid),
         children: orders.children,
         kernel: orders.kernel,
@@ -65,7 +68,7 @@ pub(super) fn record(
     let (kernel, tables) = Kernel::load(&settings)?;
     // It does little, and must do that in time however busy the machine is. Where that is not permitted it waits its turn.
     let _ = rustix::process::setpriority_process(None, PRIORITY);
-    become_caller(caller, orders.any_user).map_err(|error| Refusal {
+    become_caller(caller, orders.any_user, orders.sources.alloc).map_err(|error| Refusal {
         kind: FailureKind::NotPermitted,
         sentence: "The recorder could not give up its rights, so it does not go on.".into(),
         remedy: String::new(),
@@ -76,6 +79,7 @@ pub(super) fn record(
         kernel,
         symbols,
         symbol_ids: FxHashMap::default(),
+        allocations: Allocations::default(),
         counted: Counters::default(),
         dark: 0,
         dark_reported: 0,
@@ -95,6 +99,7 @@ struct Session<'a> {
     symbols: KernelSymbols,
     /// Numbers given to kernel functions; those without a name share the last possible key.
     symbol_ids: FxHashMap<usize, u32>,
+    allocations: Allocations,
     /// Counters as last reported.
     counted: Counters,
     /// Samples of processes that are not the caller's any more, and how many of them were reported.
@@ -124,7 +129,7 @@ impl Session<'_> {
             .iter()
             .map(|wanted| Target::open(wanted.pid, caller, orders.any_user).map_err(|error| refused(wanted, error)))
             .collect::<Result<Vec<_>, _>>()?;
-        let clock = self.kernel.start_clock()?;
+        let clock = self.kernel.start()?;
         self.started = now();
         self.hello(orders, clock);
         for (wanted, target) in orders.targets.iter().zip(targets) {
@@ -168,6 +173,17 @@ impl Session<'_> {
         };
         // What was sampled up to now still counts.
         self.drain();
+        if orders.sources.off_cpu {
+            self.end_waits(orders.off_cpu_threshold);
+        }
+        if let Some(error) = self.processes.probes_refused() {
+            let sentence = format!("Allocations can be seen by root only, for example with sudo ({error}).");
+            self.output.send(event::Kind::Note(Note { sentence }));
+        } else if orders.sources.alloc && !self.processes.sees_allocations() {
+            let sentence = "No program had the allocation library: static programs, Go, and programs that were running \
+                            already show their memory through their own profiler, or by page faults.";
+            self.output.send(event::Kind::Note(Note { sentence: sentence.into() }));
+        }
         self.report_losses();
         let progress = Some(self.progress());
         self.output.send(event::Kind::End(End { reason: reason as i32, time_ns: now(), progress }));
@@ -216,22 +232,13 @@ impl Session<'_> {
     fn drain(&mut self) {
         /// A record that outlives its place in the ring.
         enum Next {
-            Sample(Box<Sample>, Vec<u8>),
+            Sample(Box<Sampled>),
             Notice(Notice),
             Nothing,
         }
         loop {
-            let (symbols, ids, output) = (&self.symbols, &mut self.symbol_ids, &mut *self.output);
             let next = self.kernel.next_record(|record| match record {
-                Some(Record::Sample(record)) => {
-                    let mut sample = sample(&record);
-                    sample.kernel = record
-                        .kernel()
-                        .enumerate()
-                        .map(|(i, pc)| name(pc.wrapping_sub(u64::from(i > 0)), symbols, ids, output))
-                        .collect();
-                    Next::Sample(Box::new(sample), record.comm().to_vec())
-                }
+                Some(Record::Sample(record)) => Next::Sample(Box::new(Sampled::new(&record))),
                 Some(Record::Notice(notice)) => Next::Notice(notice),
                 None => Next::Nothing,
             });
@@ -239,20 +246,46 @@ impl Session<'_> {
                 None => return,
                 Some(Next::Nothing) => {}
                 Some(Next::Notice(notice)) => self.notice(notice),
-                Some(Next::Sample(sample, comm)) => self.sample(*sample, &comm),
+                Some(Next::Sample(sampled)) => self.sample(*sampled),
             }
         }
     }
 
-    fn sample(&mut self, sample: Sample, comm: &[u8]) {
-        let known = self.processes.prepare(sample.pid, sample.tid, comm, now(), &mut self.kernel, self.output);
+    fn sample(&mut self, sampled: Sampled) {
+        let Sampled { mut sample, event, kernel, interval, comm } = sampled;
+        let known = self.processes.prepare(sample.pid, sample.tid, &comm, now(), &mut self.kernel, self.output);
         if !known {
             self.dark += 1;
             return;
         }
+        match event {
+            Event::Alloc => self.allocations.allocated(&mut sample, interval),
+            // Of what was allocated before anybody looked there is nothing to take back.
+            Event::Free if !self.allocations.freed(&mut sample) => return,
+            _ => {}
+        }
+        let (symbols, ids) = (&self.symbols, &mut self.symbol_ids);
+        let frames = kernel.iter().enumerate();
+        sample.kernel =
+            frames.map(|(i, pc)| name(pc.wrapping_sub(u64::from(i > 0)), symbols, ids, self.output)).collect();
         self.samples += 1;
         self.complete += u64::from(sample.end == StackEnd::Complete as i32);
         self.output.send(event::Kind::Sample(sample));
+    }
+
+    /// Threads that still wait: up to now is what is known of their waits.
+    fn end_waits(&mut self, threshold: u64) {
+        let now = now();
+        let mut waiting = Vec::new();
+        self.kernel.waiting(|record| waiting.push(Sampled::new(record)));
+        for mut sampled in waiting {
+            let sample = &mut sampled.sample;
+            sample.value = now.saturating_sub(sample.time_ns);
+            sample.time_ns = now;
+            if sample.value >= threshold {
+                self.sample(sampled);
+            }
+        }
     }
 
     fn notice(&mut self, notice: Notice) {
@@ -262,9 +295,13 @@ impl Session<'_> {
                 self.processes.forked(tgid, parent, first, time, &mut self.kernel);
             }
             NoticeKind::Exec => {
+                self.allocations.forget(tgid);
                 self.processes.executed(tgid, now(), &mut self.kernel, self.output);
             }
-            NoticeKind::Exit => self.processes.exited(tgid, time, self.output),
+            NoticeKind::Exit => {
+                self.allocations.forget(tgid);
+                self.processes.exited(tgid, time, self.output);
+            }
             NoticeKind::Unmapped { .. } => self.processes.unmapped(tgid, now(), &mut self.kernel, self.output),
         }
     }
@@ -300,7 +337,7 @@ impl Session<'_> {
     /// The kernel holds sampling back when it takes too much time, and tells nobody. A timer strikes on idle CPUs too,
     /// so what is missing is known; how much of it were ours is estimated by our share of the rest.
     fn throttled(&mut self, counters: Counters) -> u64 {
-        if self.kernel.clock() != Clock::CpuClock {
+        if self.kernel.clock() != Clock::CpuClock || !self.kernel.sources().cpu {
             return 0;
         }
         let seconds = Duration::from_nanos(now().saturating_sub(self.started)).as_secs_f64();
@@ -358,6 +395,27 @@ fn name(address: u64, symbols: &KernelSymbols, ids: &mut FxHashMap<usize, u32>, 
     })
 }
 
+/// A sample that outlives its place in the ring, and what is not part of the message.
+struct Sampled {
+    sample: Sample,
+    event: Event,
+    kernel: Vec<u64>,
+    interval: u64,
+    comm: Vec<u8>,
+}
+
+impl Sampled {
+    fn new(record: &SampleRecord<'_>) -> Self {
+        Self {
+            sample: sample(record),
+            event: record.event,
+            kernel: record.kernel().collect(),
+            interval: record.interval,
+            comm: record.comm().to_vec(),
+        }
+    }
+}
+
 fn sample(record: &SampleRecord<'_>) -> Sample {
     let user: Vec<(u64, bool)> = record.user().collect();
     let exact = user.iter().enumerate().filter(|(_, frame)| frame.1);
@@ -367,8 +425,14 @@ fn sample(record: &SampleRecord<'_>) -> Sample {
         tid: record.tid,
         kind: match record.event {
             Event::Cpu => EventKind::Cpu,
+            Event::Blocked => EventKind::Blocked,
+            Event::Preempted => EventKind::Preempted,
+            Event::Alloc => EventKind::Alloc,
+            Event::Free => EventKind::Free,
+            Event::PageFault => EventKind::PageFault,
         } as i32,
         value: record.value,
+        allocation: record.allocation,
         exact: exact.filter_map(|(at, _)| u32::try_from(at).ok()).collect(),
         user: user.iter().map(|frame| frame.0).collect(),
         end: i32::from(record.end),

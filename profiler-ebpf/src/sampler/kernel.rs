@@ -5,11 +5,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use aya::maps::{HashMap, Map, MapData, MapError, PerCpuArray, RingBuf};
 use aya::programs::perf_event::{HardwareEvent, PerfEventConfig, PerfEventScope, SamplePolicy, SoftwareEvent};
-use aya::programs::{PerfEvent, Program, ProgramError, RawTracePoint};
+use aya::programs::uprobe::UProbeScope;
+use aya::programs::{BtfTracePoint, PerfEvent, Program, ProgramError, RawTracePoint, UProbe};
 use aya::util::online_cpus;
 use aya::{Btf, Ebpf, EbpfError, EbpfLoader};
 
-use super::layout::{Counter, Record};
+use super::layout::{Counter, Record, SampleRecord, WAIT_SIZE};
 use super::memory::MappedArray;
 use super::tables::{Sizes, Slice, Tables};
 
@@ -27,12 +28,32 @@ const RING: u64 = 8 << 20;
 /// Programs, and the tracepoints that they are for.
 const TRACEPOINTS: [(&str, &str); 3] =
     [("on_fork", "sched_process_fork"), ("on_exec", "sched_process_exec"), ("on_exit", "sched_process_exit")];
+/// Page faults per sample.
+const FAULTS: u64 = 16;
 /// Most lines of a verifier's log that are kept.
 const LOG_LINES: usize = 20;
+
+/// What to sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a source of samples of its own")]
+pub struct Sources {
+    /// Time on CPUs.
+    pub cpu: bool,
+    /// Time off CPUs.
+    pub off_cpu: bool,
+    /// Memory from allocators, in programs that have the allocation library.
+    pub alloc: bool,
+    /// First touches of memory.
+    pub page_faults: bool,
+}
 
 /// How to sample.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
+    /// What.
+    pub sources: Sources,
+    /// Shortest time off a CPU that is a sample, in nanoseconds.
+    pub off_cpu_threshold: u64,
     /// Tasks of this user only; `None` for any.
     pub caller: Option<u32>,
     /// Whether processes that targets start are sampled as well.
@@ -145,12 +166,13 @@ pub struct Kernel {
     ebpf: Ebpf,
     ring: RingBuf<MapData>,
     processes: HashMap<MapData, u32, [u64; 2]>,
+    waits: HashMap<MapData, u32, [u8; WAIT_SIZE]>,
     counters: PerCpuArray<MapData, u64>,
     frequency: u32,
     clock: Clock,
     /// CPUs whose clock is attached.
     cpus: Vec<u32>,
-    verified: u32,
+    sources: Sources,
     memory: u64,
 }
 
@@ -208,6 +230,7 @@ impl Kernel {
             .override_global("with_kernel", &u32::from(settings.kernel), true)
             .override_global("pid_namespace", &settings.pid_namespace.unwrap_or_default(), true)
             .override_global("period_ns", &period, true)
+            .override_global("off_cpu_threshold_ns", &settings.off_cpu_threshold, true)
             .map_max_entries("rows", sizes.rows / 2)
             .load(PROGRAM)?;
 
@@ -216,9 +239,25 @@ impl Kernel {
             let tracepoint: &mut RawTracePoint = program(&mut ebpf, name)?.try_into()?;
             tracepoint.load()?;
         }
-        let clock: &mut PerfEvent = program(&mut ebpf, "on_clock")?.try_into()?;
-        clock.load()?;
-        let verified = clock.info().ok().and_then(|info| info.verified_instruction_count()).unwrap_or(0);
+        let Sources { cpu, off_cpu, alloc, page_faults } = settings.sources;
+        if cpu {
+            let clock: &mut PerfEvent = program(&mut ebpf, "on_clock")?.try_into()?;
+            clock.load()?;
+        }
+        if page_faults {
+            let fault: &mut PerfEvent = program(&mut ebpf, "on_fault")?.try_into()?;
+            fault.load()?;
+        }
+        if off_cpu {
+            let switch: &mut BtfTracePoint = program(&mut ebpf, "on_switch")?.try_into()?;
+            switch.load("sched_switch", &btf)?;
+        }
+        if alloc {
+            for name in ["on_alloc", "on_free"] {
+                let probe: &mut UProbe = program(&mut ebpf, name)?.try_into()?;
+                probe.load()?;
+            }
+        }
 
         let tables = Tables::new(
             mapped(&mut ebpf, "rows", sizes.rows as usize * 4)?,
@@ -230,12 +269,13 @@ impl Kernel {
         let mut kernel = Self {
             ring: RingBuf::try_from(taken(&mut ebpf, "records")?)?,
             processes: HashMap::try_from(taken(&mut ebpf, "processes")?)?,
+            waits: HashMap::try_from(taken(&mut ebpf, "waits")?)?,
             counters: PerCpuArray::try_from(taken(&mut ebpf, "counters")?)?,
             ebpf,
             frequency: settings.frequency,
             clock: Clock::CpuClock,
             cpus: Vec::new(),
-            verified,
+            sources: settings.sources,
             memory: sizes.bytes() + RING,
         };
         for (name, event) in TRACEPOINTS {
@@ -245,9 +285,16 @@ impl Kernel {
         Ok((kernel, tables))
     }
 
-    /// Starts the clock on all CPUs that are online, by the processor's cycles where it has them.
-    pub fn start_clock(&mut self) -> Result<Clock, KernelError> {
+    /// Starts to sample. The clock is the processor's cycles where it has them.
+    pub fn start(&mut self) -> Result<Clock, KernelError> {
+        if self.sources.off_cpu {
+            let switch: &mut BtfTracePoint = program(&mut self.ebpf, "on_switch")?.try_into()?;
+            switch.attach()?;
+        }
         self.clock = Clock::Cycles;
+        if !self.sources.cpu {
+            self.clock = Clock::CpuClock;
+        }
         if let Err(error) = self.attach_clock() {
             // A virtual machine rarely has cycles to count, and says so in many ways.
             if !self.cpus.is_empty() || matches!(error, KernelError::NotPermitted(_)) {
@@ -271,11 +318,45 @@ impl Kernel {
         self.cpus.retain(|cpu| online.contains(cpu));
         let new: Vec<u32> = online.into_iter().filter(|cpu| !self.cpus.contains(cpu)).collect();
         for &cpu in &new {
-            let clock: &mut PerfEvent = program(&mut self.ebpf, "on_clock")?.try_into()?;
-            clock.attach(config, PerfEventScope::AllProcessesOneCpu { cpu }, policy, true)?;
+            let scope = PerfEventScope::AllProcessesOneCpu { cpu };
+            if self.sources.page_faults {
+                let faults = PerfEventConfig::Software(SoftwareEvent::PageFaults);
+                let fault: &mut PerfEvent = program(&mut self.ebpf, "on_fault")?.try_into()?;
+                fault.attach(faults, scope, SamplePolicy::Period(FAULTS), true)?;
+            }
+            if self.sources.cpu {
+                let clock: &mut PerfEvent = program(&mut self.ebpf, "on_clock")?.try_into()?;
+                clock.attach(config, scope, policy, true)?;
+            }
             self.cpus.push(cpu);
         }
         Ok(new)
+    }
+
+    /// Sees sampled allocations through a library that is mapped somewhere; `path` is where we can open it, the others are
+    /// where in it the two functions begin.
+    pub fn attach_alloc(&mut self, path: &str, alloc: u64, free: u64) -> Result<(), KernelError> {
+        for (name, offset) in [("on_alloc", alloc), ("on_free", free)] {
+            let probe: &mut UProbe = program(&mut self.ebpf, name)?.try_into()?;
+            probe.attach(offset, path, UProbeScope::AllProcesses)?;
+        }
+        Ok(())
+    }
+
+    /// What is sampled.
+    pub fn sources(&self) -> Sources {
+        self.sources
+    }
+
+    /// Threads that are off their CPU now, as samples whose time is when they left.
+    pub fn waiting(&self, mut with: impl FnMut(&SampleRecord<'_>)) {
+        for wait in &self.waits {
+            if let Ok((_, bytes)) = wait
+                && let Some(Record::Sample(record)) = Record::parse(&bytes)
+            {
+                with(&record);
+            }
+        }
     }
 
     /// What samples.
@@ -296,11 +377,6 @@ impl Kernel {
     /// How many CPUs are sampled.
     pub fn cpus(&self) -> usize {
         self.cpus.len()
-    }
-
-    /// How many instructions the kernel's checks went through for the sampling program.
-    pub fn verified_instructions(&self) -> u32 {
-        self.verified
     }
 
     /// Samples a process from now on, or with other mappings; what lies outside of them is not worth a notice before

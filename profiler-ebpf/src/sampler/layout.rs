@@ -37,6 +37,30 @@ pub enum Record<'a> {
 pub enum Event {
     /// The clock struck.
     Cpu,
+    /// A thread waited for something.
+    Blocked,
+    /// A thread waited for a CPU.
+    Preempted,
+    /// Memory was allocated.
+    Alloc,
+    /// Memory that was sampled was given back.
+    Free,
+    /// Memory was touched for the first time.
+    PageFault,
+}
+
+impl Event {
+    fn from_number(number: u8) -> Option<Self> {
+        Some(match number {
+            1 => Self::Cpu,
+            2 => Self::Blocked,
+            3 => Self::Preempted,
+            4 => Self::Alloc,
+            5 => Self::Free,
+            6 => Self::PageFault,
+            _ => return None,
+        })
+    }
 }
 
 /// A sample as it comes from the kernel program.
@@ -52,8 +76,12 @@ pub struct SampleRecord<'a> {
     pub end: u8,
     /// When, on `CLOCK_MONOTONIC`.
     pub time: u64,
-    /// How much, in the event's unit.
+    /// How much: nanoseconds, faults, or for [`Event::Alloc`] the size of this one.
     pub value: u64,
+    /// Mean bytes between samples of [`Event::Alloc`].
+    pub interval: u64,
+    /// The pointer, for [`Event::Alloc`] and [`Event::Free`].
+    pub allocation: u64,
     comm: &'a [u8],
     user: &'a [u8],
     kernel: &'a [u8],
@@ -113,7 +141,9 @@ pub enum NoticeKind {
 }
 
 /// Bytes of a sample before its words.
-const SAMPLE_HEAD: usize = 56;
+const SAMPLE_HEAD: usize = 72;
+/// Bytes of a thread that waits: the beginning of a sample.
+pub(super) const WAIT_SIZE: usize = SAMPLE_HEAD + 160 * 8;
 
 impl<'a> Record<'a> {
     /// A record from its bytes; `None` for what is none.
@@ -130,14 +160,13 @@ impl<'a> Record<'a> {
                 Some(Record::Sample(SampleRecord {
                     tgid,
                     tid: u32_at(8)?,
-                    event: match bytes.get(16)? {
-                        1 => Event::Cpu,
-                        _ => return None,
-                    },
+                    event: Event::from_number(*bytes.get(16)?)?,
                     end: *bytes.get(17)?,
                     time: u64_at(24)?,
                     value: u64_at(32)?,
-                    comm: bytes.get(40..56)?,
+                    interval: u64_at(40)?,
+                    allocation: u64_at(48)?,
+                    comm: bytes.get(56..72)?,
                     user: words.get(..user)?,
                     kernel: words.get(user..user + kernel)?,
                 }))

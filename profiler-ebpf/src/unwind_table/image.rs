@@ -58,8 +58,8 @@ pub struct Image {
     pub go_build_id: String,
     /// Whether Go made it.
     pub is_go: bool,
-    /// Address of the symbol that was asked for, if it has it.
-    pub symbol: Option<u64>,
+    /// Addresses of the symbols that were asked for, of those that it has.
+    pub symbols: Vec<(&'static str, u64)>,
 }
 
 /// Why there is no image.
@@ -82,17 +82,17 @@ impl From<object::Error> for ImageError {
 impl Image {
     /// The parts of a file. Of a large file only what is needed is read.
     ///
-    /// `symbol` is a dynamic symbol to look for as well.
-    pub fn from_file(file: File, symbol: Option<&str>) -> Result<Self, ImageError> {
-        Self::parse(&ReadCache::new(file), symbol)
+    /// `symbols` are dynamic symbols to look for as well.
+    pub fn from_file(file: File, symbols: &[&'static str]) -> Result<Self, ImageError> {
+        Self::parse(&ReadCache::new(file), symbols)
     }
 
     /// The parts of a file that is in memory.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ImageError> {
-        Self::parse(bytes, None)
+        Self::parse(bytes, &[])
     }
 
-    fn parse<'data, R: ReadRef<'data>>(data: R, symbol: Option<&str>) -> Result<Self, ImageError> {
+    fn parse<'data, R: ReadRef<'data>>(data: R, wanted: &[&'static str]) -> Result<Self, ImageError> {
         let header = Header::parse(data)?;
         if header.e_machine(LE) != elf::EM_X86_64 || !header.is_little_endian() {
             return Err(ImageError::NotElf);
@@ -139,12 +139,14 @@ impl Image {
                 _ => {}
             }
         }
-        if let (Some(wanted), Some(index)) = (symbol, dynamic_symbols) {
+        if let (false, Some(index)) = (wanted.is_empty(), dynamic_symbols) {
             let symbols = sections.symbol_table_by_index(LE, data, index)?;
-            image.symbol = symbols.iter().take(MAX_SYMBOLS).find_map(|symbol| {
-                let name = symbol.name(LE, symbols.strings()).ok()?;
-                (symbol.st_shndx(LE) != elf::SHN_UNDEF && name == wanted.as_bytes()).then(|| symbol.st_value(LE))
-            });
+            for symbol in symbols.iter().take(MAX_SYMBOLS).filter(|symbol| symbol.st_shndx(LE) != elf::SHN_UNDEF) {
+                let Ok(name) = symbol.name(LE, symbols.strings()) else { continue };
+                if let Some(wanted) = wanted.iter().find(|wanted| wanted.as_bytes() == name) {
+                    image.symbols.push((wanted, symbol.st_value(LE)));
+                }
+            }
         }
         Ok(image)
     }
@@ -161,6 +163,20 @@ impl Image {
                 _ => {}
             }
         }
+    }
+
+    /// The address of a symbol that was asked for.
+    pub fn symbol(&self, name: &str) -> Option<u64> {
+        self.symbols.iter().find(|symbol| symbol.0 == name).map(|symbol| symbol.1)
+    }
+
+    /// Where in the file an address in its own terms lies.
+    pub fn file_offset(&self, address: u64) -> Option<u64> {
+        let load = self
+            .loads
+            .iter()
+            .find(|load| (load.address..load.address.saturating_add(load.file_size)).contains(&address))?;
+        (address - load.address).checked_add(load.offset)
     }
 
     /// Runtime address minus address in the file's own terms, for an executable mapping that begins at `start` and shows

@@ -5,6 +5,7 @@
 #![cfg(target_os = "linux")]
 
 mod ending;
+mod events;
 mod lifecycle;
 mod native;
 mod privilege;

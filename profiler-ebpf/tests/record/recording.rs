@@ -136,7 +136,7 @@ impl Recorder {
         let stdout = child.stdout.take().expect("it is piped");
         let start = Start { targets: targets.iter().map(|target| target.0).collect(), ..start };
         let pidfds: Vec<_> = targets.iter().map(|target| target.1.as_fd()).collect();
-        send(&ours, command::Kind::Start(start), &pidfds);
+        send(&ours, &command::Kind::Start(start), &pidfds);
         let events = Reader::with_magic(BufReader::new(stdout)).expect("it sends a recording");
         Self { child, socket: ours, events }
     }
@@ -150,7 +150,7 @@ impl Recorder {
 
     /// Asks for the end.
     pub(crate) fn stop(&self) {
-        send(&self.socket, command::Kind::Stop(Stop {}), &[]);
+        send(&self.socket, &command::Kind::Stop(Stop {}), &[]);
     }
 
     /// Reads until everything is in place.
@@ -182,9 +182,9 @@ impl Drop for Recorder {
     }
 }
 
-fn send(socket: &UnixStream, kind: command::Kind, pidfds: &[std::os::fd::BorrowedFd<'_>]) {
+fn send(socket: &UnixStream, kind: &command::Kind, pidfds: &[std::os::fd::BorrowedFd<'_>]) {
     let mut bytes = Vec::new();
-    let command = protocol::Command { kind: Some(kind) };
+    let command = protocol::Command { kind: Some(kind.clone()) };
     protocol::write_frame(&command, &mut Vec::new(), &mut bytes).expect("memory takes bytes");
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(64))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -192,7 +192,8 @@ fn send(socket: &UnixStream, kind: command::Kind, pidfds: &[std::os::fd::Borrowe
         assert!(ancillary.push(SendAncillaryMessage::ScmRights(pidfds)));
     }
     let sent = sendmsg(socket, &[IoSlice::new(&bytes)], &mut ancillary, SendFlags::empty());
-    assert_eq!(sent.expect("the recorder listens"), bytes.len());
+    // It may have ended by itself; what it said is what counts.
+    assert!(sent.is_ok_and(|sent| sent == bytes.len()) || matches!(kind, command::Kind::Stop(_)));
 }
 
 /// Everything that a recorder said.
@@ -311,6 +312,14 @@ impl Recording {
             }
             panic!("{complete} of {all} stacks are complete");
         }
+    }
+
+    /// The same for events that don't come by the clock: without giving programs time to start.
+    pub(crate) fn assert_mostly_complete(&mut self, at_least: usize) {
+        let stacks = || self.samples.iter().filter(|sample| sample.kind != EventKind::Free as i32);
+        let complete = stacks().filter(|sample| sample.end == StackEnd::Complete as i32).count();
+        assert!(stacks().count() >= at_least, "{} samples", stacks().count());
+        assert!(complete * 100 >= stacks().count() * 90, "{complete} of {} stacks are complete", stacks().count());
     }
 
     /// Function names of a stack, leaf first; a file's name where there is none.

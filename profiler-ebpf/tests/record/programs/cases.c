@@ -140,8 +140,10 @@ int main(int argc, char **argv)
 		plugin(argv[2]);
 	else if (!strcmp(name, "programs"))
 		programs(argv[0]);
-	else if (!strcmp(name, "sleep"))
+	else if (!strcmp(name, "sleep")) {
+		burn(0.1);
 		sleep(60);
+	}
 	else
 		return 2;
 	return 0;
