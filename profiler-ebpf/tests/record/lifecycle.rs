@@ -134,7 +134,7 @@ fn a_recorder_in_its_own_pid_namespace() {
     let program = programs.build("shares", "shares.c", CC);
     let recorded = programs.path("recording.plp");
     // It must not take numbers of its namespace for ours.
-    let script = "\"$0\" 1.2 & sleep 0.1; exec \"$1\" -p $! --duration 0.8 --frequency 999 > \"$2\"";
+    let script = "\"$0\" 4 & sleep 0.1; exec \"$1\" -p $! --duration 2.5 --frequency 999 > \"$2\"";
     let status = Command::new("unshare")
         .args(["--pid", "--fork", "--mount-proc", "sh", "-c", script])
         .arg(&program)

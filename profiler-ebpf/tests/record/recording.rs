@@ -16,7 +16,7 @@ use profiler_ebpf::protocol::{
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-/// How long a process counts as starting: its libraries are not all known yet.
+/// CPU time, in nanoseconds, for which a process counts as starting: its libraries are not all known yet.
 const STARTING: u64 = 10_000_000;
 /// What hangs for this long hangs for good.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -285,16 +285,18 @@ impl Recording {
         self.lost.get(&(reason as i32)).copied().unwrap_or_default()
     }
 
-    /// Samples of processes that run for longer than their first moments.
+    /// Samples of CPU time beyond the first moments of their processes.
     pub(crate) fn settled(&self) -> impl Iterator<Item = &Sample> {
-        self.samples.iter().filter(|sample| {
-            let since = self
+        let mut used: HashMap<(u32, usize), u64> = HashMap::new();
+        self.samples.iter().filter(move |sample| {
+            // A number may have been several processes, or several programs.
+            let defined = self
                 .processes
                 .iter()
-                .filter(|process| process.pid == sample.pid && process.time_ns <= sample.time_ns)
-                .map(|process| process.time_ns)
-                .max();
-            sample.time_ns >= since.unwrap_or_default() + STARTING
+                .rposition(|process| process.pid == sample.pid && process.time_ns <= sample.time_ns);
+            let used = used.entry((sample.pid, defined.unwrap_or_default())).or_default();
+            *used += sample.value;
+            *used > STARTING
         })
     }
 
