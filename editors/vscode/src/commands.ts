@@ -1,0 +1,333 @@
+// All commands, one table: what each does when a person runs it from palette, menu, lens or action.
+//
+// A command of the server that is not in the table asks for its arguments and is run. One that is
+// has a dialog, or another way to show its answer, that an editor can do better than a server.
+
+import path from "node:path";
+import * as vscode from "vscode";
+import type { Command } from "vscode-languageclient/node";
+import { askFor, COMMANDS } from "./ask";
+import type { Client } from "./client";
+import type { Flamegraphs } from "./flamegraph";
+import { MODES, type Hints, type Mode } from "./hints";
+import type { HotspotTree } from "./hotspots";
+import { openDemo } from "./demo";
+import type { Profiles } from "./profiles";
+import * as protocol from "./protocol";
+import type { Hotspot, Neighbour, Subject } from "./protocol";
+import * as settings from "./settings";
+import type { StatusBar } from "./status";
+import type { Texts } from "./texts";
+
+/** What commands work with. */
+export interface Parts {
+  extension: vscode.ExtensionContext;
+  client: Client;
+  hints: Hints;
+  tree: HotspotTree;
+  statusBar: StatusBar;
+  flamegraphs: Flamegraphs;
+  profiles: Profiles;
+  texts: Texts;
+}
+
+/** What it was called with is somebody else's: a link, a key binding, the server. */
+type Handler = (parts: Parts, args: Arguments) => unknown;
+type Arguments = Readonly<Record<string, unknown>>;
+
+type Table = Readonly<Record<string, Handler>>;
+
+/** Commands of the server, with dialogs or surfaces of the editor. */
+const OF_SERVER: Table = {
+  openProfile,
+  selectValueType,
+  setFilter,
+  compareWith,
+  clear,
+  nextHotspot: (parts) => go(parts, "nextHotspot"),
+  previousHotspot: (parts) => go(parts, "previousHotspot"),
+  showHotspots: () => vscode.commands.executeCommand("perflens.hotspots.focus"),
+  showActions,
+  showCallers,
+  explain,
+  showStatus,
+  toggleHints,
+  copyForAI,
+};
+
+/** Commands that only the extension has. */
+const OWN: Table = {
+  showMenu,
+  openDemo: ({ extension }) => openDemo(extension),
+  openThisProfile: (parts, { uri }) => (uri instanceof vscode.Uri ? open(parts, uri.fsPath) : undefined),
+  compareWithThisProfile: (parts, { uri }) => (uri instanceof vscode.Uri ? parts.client.run("compareWith", { path: uri.fsPath }) : undefined),
+  showFlamegraph: ({ flamegraphs }) => flamegraphs.show(),
+  listLines: ({ tree }) => tree.list("line"),
+  listFunctions: ({ tree }) => tree.list("function"),
+  togglePlacement: () => settings.change("placement", settings.own("placement") === "column" ? "endOfLine" : "column"),
+  toggleTint: () => settings.change("heat.background", !settings.own<boolean>("heat.background")),
+  openSettings: ({ extension }) => vscode.commands.executeCommand("workbench.action.openSettings", `@ext:${extension.extension.id}`),
+  openWalkthrough: ({ extension }) => vscode.commands.executeCommand("workbench.action.openWalkthrough", `${extension.extension.id}#start`),
+  showOutput: ({ client }) => client.output.show(),
+  restart: ({ client }) => client.restart(),
+};
+
+/** The names of all commands, without prefix. */
+const NAMES = [...Object.keys(OWN), ...COMMANDS.map(({ name }) => name)];
+
+export function register(parts: Parts): vscode.Disposable[] {
+  return NAMES.map((name) =>
+    vscode.commands.registerCommand(`perflens.ui.${name}`, (first: unknown) => runByHand(parts, name, first)),
+  );
+}
+
+/** Runs a command as if a person had called it. */
+export async function runByHand(parts: Parts, name: string, first: unknown): Promise<unknown> {
+  const args = first instanceof vscode.Uri ? { uri: first } : typeof first === "object" && first !== null ? { ...first } : {};
+  const handler = OF_SERVER[name] ?? OWN[name];
+  if (handler !== undefined) return handler(parts, args);
+  const command = COMMANDS.find((each) => each.name === name);
+  const given = command && (await askFor(command, args));
+  return given && parts.client.run(name, given);
+}
+
+/** Whether a command of the server is shown in a way of ours. */
+export function hasOwnWay(name: string): boolean {
+  return name in OF_SERVER;
+}
+
+// ---- profiles
+
+async function openProfile(parts: Parts, { path: file, type }: Arguments): Promise<void> {
+  const picked = typeof file === "string" ? file : await parts.profiles.pick("Which profile?");
+  if (picked !== undefined) await open(parts, picked, typeof type === "string" ? type : undefined);
+}
+
+export async function open({ client, profiles }: Parts, file: string, type?: string): Promise<void> {
+  const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
+  const absolute = folder === undefined ? file : path.resolve(folder, file);
+  await client.run("openProfile", { path: absolute, ...(type !== undefined && { type }) });
+  await profiles.remember({ path: absolute, type });
+}
+
+async function clear({ client, profiles }: Parts): Promise<void> {
+  await client.run("clear");
+  await profiles.remember(undefined);
+}
+
+async function compareWith({ client, profiles }: Parts, args: Arguments): Promise<void> {
+  const picked = typeof args["path"] === "string" ? args["path"] : await profiles.pick("Compare with which profile?");
+  if (picked !== undefined) await client.run("compareWith", { ...args, path: picked });
+}
+
+async function selectValueType({ client, profiles, statusBar }: Parts, { type }: Arguments): Promise<void> {
+  const picked = typeof type === "string" ? type : await pickValueType(statusBar);
+  if (picked === undefined) return;
+  await client.run("selectValueType", { type: picked });
+  if (profiles.open !== undefined) await profiles.remember({ ...profiles.open, type: picked });
+}
+
+async function pickValueType(statusBar: StatusBar): Promise<string | undefined> {
+  const status = await statusBar.fetch();
+  const items = (status?.valueTypes ?? []).map((label) => ({
+    label,
+    description: label === status?.valueType ? "shown" : "",
+  }));
+  return (await vscode.window.showQuickPick(items, { placeHolder: "Count which value type?" }))?.label;
+}
+
+const FILTER_HELP = "FIELD OP VALUE, such as fn~parse, file^src/, label.route=/search, thread!=main";
+
+/** Filters that apply can be taken back one by one; another can be written. */
+async function setFilter({ client }: Parts, args: Arguments): Promise<void> {
+  if (args["filters"] !== undefined) {
+    await client.run("setFilter", args);
+    return;
+  }
+  const applied = (await client.ask(protocol.query, {}))?.filters ?? [];
+  if (applied.length === 0) return addFilter(client, applied);
+  const add = { label: "$(add) Add a filter…", filter: undefined };
+  const items = [add, ...applied.map((filter) => ({ label: filter, filter, picked: true }))];
+  const kept = await vscode.window.showQuickPick(items, { canPickMany: true, placeHolder: "Keep which filters?" });
+  if (kept === undefined) return;
+  const filters = kept.flatMap(({ filter }) => filter ?? []);
+  if (kept.includes(add)) return addFilter(client, filters);
+  await client.run("setFilter", { filters });
+}
+
+async function addFilter(client: Client, filters: string[]): Promise<void> {
+  const text = await vscode.window.showInputBox({ title: "Count only what matches", prompt: FILTER_HELP, placeHolder: "fn~parse" });
+  if (text !== undefined && text.trim() !== "") await client.run("setFilter", { filters: [...filters, text.trim()] });
+}
+
+// ---- places
+
+/** From the cursor's line where that is a hot spot, else from where one went last. */
+async function go({ client, tree }: Parts, name: "nextHotspot" | "previousHotspot"): Promise<void> {
+  const spot = (await client.run(name)) as Hotspot | null | undefined;
+  if (spot?.uri != null) await tree.reveal(spot);
+}
+
+interface Here {
+  document: vscode.TextDocument;
+  /** From 1. */
+  line: number;
+}
+
+/** Where a command was asked for, else where the cursor is. */
+async function here({ file, line }: Arguments): Promise<Here | undefined> {
+  if (typeof file === "string" && typeof line === "number") {
+    const uri = file.startsWith("file:") ? vscode.Uri.parse(file) : vscode.Uri.file(file);
+    return { document: await vscode.workspace.openTextDocument(uri), line };
+  }
+  const editor = vscode.window.activeTextEditor;
+  return editor && { document: editor.document, line: editor.selection.active.line + 1 };
+}
+
+/** What the server offers for a line, in a list. */
+async function showActions(parts: Parts, args: Arguments): Promise<void> {
+  const at = await here(args);
+  if (at === undefined) return;
+  const position = { line: at.line - 1, character: 0 };
+  const offered = await parts.client.ask(protocol.codeActions, {
+    textDocument: { uri: parts.client.uri(at.document) },
+    range: { start: position, end: position },
+    context: { diagnostics: [] },
+  });
+  const commands = (offered ?? []).filter((each): each is Command => typeof each.command === "string");
+  const items = commands.map((command) => ({ label: sentence(command.title.replace("perflens: ", "")), command }));
+  const flamegraph = { label: "Flame graph", command: { title: "", command: "perflens.showFlamegraph" } as Command };
+  const picked = await vscode.window.showQuickPick([...items, flamegraph], { placeHolder: `${path.basename(at.document.fileName)}:${at.line}` });
+  if (picked === undefined) return;
+  await runByHand(parts, picked.command.command.replace("perflens.", ""), (picked.command.arguments as unknown[] | undefined)?.[0]);
+}
+
+const sentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** Callers and callees in a list; taking one goes there. */
+async function showCallers({ client }: Parts, args: Arguments): Promise<void> {
+  const at = await here(args);
+  if (at === undefined) return;
+  const of: Subject = args["of"] === "function" ? "function" : "line";
+  const found = await client.ask(protocol.callers, { textDocument: { uri: client.uri(at.document) }, line: at.line - 1, of });
+  const item = (neighbour: Neighbour, icon: string) => ({ label: `$(${icon}) ${neighbour.label}`, description: neighbour.file, neighbour });
+  const heading = (label: string) => ({ label, kind: vscode.QuickPickItemKind.Separator, neighbour: undefined });
+  const items = [
+    heading("called by"),
+    ...(found?.callers ?? []).map((each) => item(each, "call-incoming")),
+    heading("calls"),
+    ...(found?.callees ?? []).map((each) => item(each, "call-outgoing")),
+  ];
+  if (items.length === 2) {
+    await vscode.window.showInformationMessage(`perflens: no samples in this ${of}.`);
+    return;
+  }
+  const picked = await vscode.window.showQuickPick(items, { placeHolder: `Callers and callees of this ${of}`, matchOnDescription: true });
+  if (picked?.neighbour?.uri == null) return;
+  const line = (picked.neighbour.line ?? 1) - 1;
+  await vscode.window.showTextDocument(vscode.Uri.parse(picked.neighbour.uri), { selection: new vscode.Range(line, 0, line, 0) });
+}
+
+// ---- texts
+
+async function explain({ client, texts }: Parts, args: Arguments): Promise<void> {
+  const text = await client.run("explain", args);
+  if (typeof text === "string") await texts.show("Explanation", `${text}\n`);
+}
+
+const SCOPES = [
+  { scope: "line", label: "This line" },
+  { scope: "function", label: "This function" },
+  { scope: "file", label: "This file" },
+  { scope: "workspace", label: "The whole workspace" },
+  { scope: "comparison", label: "What has changed" },
+];
+
+async function copyForAI(parts: Parts, args: Arguments): Promise<void> {
+  const { client, statusBar } = parts;
+  const isComparing = statusBar.current?.state === "comparing";
+  const scopes = SCOPES.filter(({ scope }) => scope !== "comparison" || isComparing);
+  const scope = args["scope"] ?? (await vscode.window.showQuickPick(scopes, { placeHolder: "Copy the costs of what?" }))?.scope;
+  const at = await here(args);
+  if (scope === undefined) return;
+  const place = at === undefined || scope === "workspace" || scope === "comparison" ? {} : { file: at.document.uri.toString(), line: at.line };
+  const answer = await client.run("copyForAI", { ...args, scope, ...place });
+  const text = typeof answer === "string" ? answer : (answer as { text?: unknown } | null | undefined)?.text;
+  if (typeof text !== "string") return;
+  await vscode.env.clipboard.writeText(text);
+  vscode.window.setStatusBarMessage("$(check) Copied for an assistant", 4000);
+}
+
+// ---- what is shown
+
+async function toggleHints({ hints }: Parts, { mode }: Arguments): Promise<void> {
+  if (typeof mode === "string" && mode in MODES) return hints.set(mode as Mode);
+  const items = (Object.keys(MODES) as Mode[]).map((each) => ({
+    mode: each,
+    label: MODES[each].title,
+    description: each === hints.mode ? "shown" : "",
+    detail: MODES[each].detail,
+  }));
+  const picked = await vscode.window.showQuickPick(items, { placeHolder: "Show the costs of which lines?" });
+  if (picked !== undefined) await hints.set(picked.mode);
+}
+
+async function showStatus({ client, texts, statusBar }: Parts): Promise<void> {
+  const status = await statusBar.fetch();
+  if (status === undefined) return client.tellProblem();
+  await texts.show("Status", `${[status.text, "", ...status.details, "", `perflens ${client.program?.version} from ${client.program?.file}`].join("\n")}\n`);
+}
+
+interface MenuItem extends vscode.QuickPickItem {
+  name?: string;
+}
+
+async function showMenu(parts: Parts): Promise<void> {
+  const { client, statusBar } = parts;
+  if (!client.isRunning) return client.tellProblem();
+  const status = await statusBar.fetch();
+  const hasProfile = status?.state === "loaded" || status?.state === "comparing";
+  const item = (name: string, label: string, detail?: string): MenuItem => ({ name, label, ...(detail !== undefined && { detail }) });
+  const heading = (label: string): MenuItem => ({ label, kind: vscode.QuickPickItemKind.Separator });
+  const other = otherCommands(client).map(({ name, title }) => item(name, title));
+  const items: MenuItem[] = hasProfile
+    ? [
+        item("showHotspots", "$(list-ordered) Hot spots"),
+        item("showFlamegraph", "$(flame) Flame graph"),
+        item("explain", "$(question) Explain what is shown", status.details[0]),
+        ...(client.has("copyForAI") ? [item("copyForAI", "$(copy) Copy for an assistant")] : []),
+        heading("count"),
+        item("selectValueType", `$(symbol-numeric) Value type: ${status.valueType ?? ""}`),
+        item("setFilter", "$(filter) Filters"),
+        status.state === "comparing" ? item("stopComparing", "$(diff) Stop comparing") : item("compareWith", "$(diff) Compare with another profile"),
+        heading("show"),
+        item("toggleHints", `$(eye) Costs at lines: ${MODES[parts.hints.mode].title.toLowerCase()}`),
+        item("togglePlacement", "$(split-horizontal) Costs before or behind the code"),
+        heading("profile"),
+        item("openProfile", "$(folder-opened) Open another profile"),
+        item("refresh", "$(refresh) Refresh"),
+        item("clear", "$(close) Close the profile"),
+        ...other,
+        heading("perflens"),
+        item("openSettings", "$(gear) Settings"),
+        item("showOutput", "$(output) Output"),
+      ]
+    : [
+        item("openProfile", "$(folder-opened) Open a profile"),
+        item("openDemo", "$(beaker) Open the demo"),
+        item("openWalkthrough", "$(book) First steps"),
+        ...other,
+        ...(status?.state === "error" ? [item("showStatus", "$(error) What is wrong", status.details[0])] : []),
+        heading("perflens"),
+        item("openSettings", "$(gear) Settings"),
+        item("showOutput", "$(output) Output"),
+      ];
+  if (status !== undefined && status.ignored.length > 0) items.push(item("trustWorkspace", "$(workspace-untrusted) Trust this workspace's perflens.toml"));
+  const picked = await vscode.window.showQuickPick(items, { placeHolder: status?.text ?? "perflens", matchOnDetail: true });
+  if (picked?.name !== undefined) await runByHand(parts, picked.name, undefined);
+}
+
+/** Commands of the server that need no place and have no row of their own in the menu. */
+function otherCommands(client: Client): { name: string; title: string }[] {
+  return COMMANDS.filter(({ name, arguments: args }) => !hasOwnWay(name) && client.has(name) && !args.some((each) => each.required) && !["refresh", "stopComparing", "chooseMatch", "trustWorkspace"].includes(name));
+}
