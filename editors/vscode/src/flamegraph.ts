@@ -56,7 +56,8 @@ export class Flamegraphs implements vscode.Disposable {
 
   private adopt(panel: vscode.WebviewPanel): void {
     this.panel = panel;
-    panel.iconPath = vscode.Uri.joinPath(this.extension.extensionUri, "media", "perflens.svg");
+    const icon = (name: string) => vscode.Uri.joinPath(this.extension.extensionUri, "media", name);
+    panel.iconPath = { light: icon("panel-light.svg"), dark: icon("panel-dark.svg") };
     panel.onDidDispose(() => (this.panel = undefined));
     panel.webview.options = options(this.extension);
     panel.webview.onDidReceiveMessage((message: FromPage) => void this.receive(message));

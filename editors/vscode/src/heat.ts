@@ -15,7 +15,6 @@ const LEVELS = [1, 2, 3, 4] as const;
 /** From this level on there are marks in the ruler, and a tint. */
 const HOT = 2;
 const BAR = "0 0 0 3px";
-const CELL = 16;
 
 type Kind = (typeof LEVELS)[number] | "better";
 
@@ -128,16 +127,19 @@ function look(kind: Kind): vscode.DecorationRenderOptions {
 /** A cell before every line, also before those without a cost: that is what makes it a column. */
 function cells(document: vscode.TextDocument, lines: HeatLine[]): vscode.DecorationOptions[] {
   const costs = new Map(lines.map((each) => [each.line, each]));
+  // Differences are wider than shares.
+  const shares = Math.max(5, ...lines.map(({ share }) => share.length));
+  const isTinted = settings.own<boolean>("heat.background");
   return Array.from({ length: document.lineCount }, (_, line) => {
     const cost = costs.get(line);
     const kind = cost && kindOf(cost);
-    const tint = kind === "better" ? "perflens.tintBetter" : kind !== undefined && kind >= HOT ? `perflens.tint${kind}` : undefined;
+    const tint = isTinted ? undefined : kind === "better" ? "perflens.tintBetter" : kind !== undefined && kind >= HOT ? `perflens.tint${kind}` : undefined;
     return {
       range: new vscode.Range(line, 0, line, 0),
       renderOptions: {
         before: {
-          contentText: cost ? cellText(cost) : "\u00a0",
-          width: `${CELL}ch`,
+          contentText: cost ? cellText(cost, shares) : "\u00a0",
+          width: `${shares + 11}ch`,
           margin: "0 1ch 0 0",
           color: new vscode.ThemeColor("editorInlayHint.foreground"),
           ...(tint !== undefined && { backgroundColor: new vscode.ThemeColor(tint) }),
@@ -150,7 +152,7 @@ function cells(document: vscode.TextDocument, lines: HeatLine[]): vscode.Decorat
 const BLOCKS = ["", "▂", "▄", "▆", "█"];
 
 /** Block, share and value below each other; no-break spaces, since others are swallowed. */
-function cellText({ level, share, value }: HeatLine): string {
+function cellText({ level, share, value }: HeatLine, shares: number): string {
   const block = (BLOCKS[level] ?? "") || " ";
-  return `${block} ${share.padStart(5)} ${value.padStart(7)}`.replaceAll(" ", "\u00a0");
+  return `${block} ${share.padStart(shares)} ${value.padStart(7)}`.replaceAll(" ", "\u00a0");
 }

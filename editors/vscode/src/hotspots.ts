@@ -18,6 +18,7 @@ type Node =
 export class HotspotTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
   private by: Subject = "line";
   private roots: Node[] = [];
+  private status: Status | undefined;
   private readonly view: vscode.TreeView<Node>;
   private readonly changes = new vscode.EventEmitter<undefined>();
   private readonly subscriptions: vscode.Disposable[];
@@ -40,11 +41,13 @@ export class HotspotTree implements vscode.TreeDataProvider<Node>, vscode.Dispos
     await this.fetch();
   }
 
-  /** Says what is listed. */
-  describe(status: Status | undefined): void {
+  /** Says what is listed, of what. */
+  describe(status = this.status): void {
+    this.status = status;
     const isLoaded = status?.state === "loaded" || status?.state === "comparing";
     const rows = this.by === "line" ? "lines" : "functions";
-    this.view.description = isLoaded ? `${rows}${status.state === "loaded" ? " here" : ""}, ${status.text}` : "";
+    const words = status?.state === "loaded" ? `${rows} here, libraries they call included` : `${rows} by how much they changed`;
+    this.view.message = isLoaded && this.roots.length > 0 ? `${words}: ${status.text}` : undefined;
   }
 
   /** Marks a row without taking the focus; only where the list is visible, it opens by no other's will. */
@@ -123,6 +126,7 @@ export class HotspotTree implements vscode.TreeDataProvider<Node>, vscode.Dispos
     this.roots = (spots ?? []).map((spot) => ({ kind: "spot", spot }));
     if (packages !== undefined && packages.length > 0) this.roots.push({ kind: "elsewhere", packages });
     this.changes.fire(undefined);
+    this.describe();
   }
 }
 

@@ -67,7 +67,8 @@ async function version(file: string): Promise<string | Error> {
     const found = /^perflens (\d+\.\d+\.\d+\S*)/.exec(stdout)?.[1];
     return found ?? new Error("it is another program");
   } catch (problem) {
-    return problem instanceof Error ? problem : new Error(String(problem));
+    if (!(problem instanceof Error)) return new Error(String(problem));
+    return (problem as NodeJS.ErrnoException).code === "ENOENT" ? new Error("there is no such program") : problem;
   }
 }
 
