@@ -12,7 +12,7 @@ import type { Flamegraphs } from "./flamegraph";
 import { MODES, type Hints, type Mode } from "./hints";
 import type { HotspotTree } from "./hotspots";
 import { openDemo } from "./demo";
-import type { Profiles } from "./profiles";
+import { isAddress, type Profiles } from "./profiles";
 import * as protocol from "./protocol";
 import type { Hotspot, Neighbour, Subject } from "./protocol";
 import * as settings from "./settings";
@@ -105,9 +105,9 @@ async function openProfile(parts: Parts, { path: file, type }: Arguments): Promi
 
 export async function open({ client, profiles }: Parts, file: string, type?: string): Promise<void> {
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
-  const absolute = folder === undefined ? file : path.resolve(folder, file);
-  await client.run("openProfile", { path: absolute, ...(type !== undefined && { type }) });
-  await profiles.remember({ path: absolute, type });
+  const where = folder === undefined || isAddress(file) ? file : path.resolve(folder, file);
+  await client.run("openProfile", { path: where, ...(type !== undefined && { type }) });
+  await profiles.remember({ path: where, type });
 }
 
 async function clear({ client, profiles }: Parts): Promise<void> {

@@ -42,12 +42,17 @@ export class HotspotTree implements vscode.TreeDataProvider<Node>, vscode.Dispos
   }
 
   /** Says what is listed, of what. */
-  describe(status = this.status): void {
+  describe(status: Status | undefined): void {
     this.status = status;
+    this.drawMessage();
+  }
+
+  private drawMessage(): void {
+    const { status } = this;
     const isLoaded = status?.state === "loaded" || status?.state === "comparing";
     const rows = this.by === "line" ? "lines" : "functions";
     const words = status?.state === "loaded" ? `${rows} here, libraries they call included` : `${rows} by how much they changed`;
-    this.view.message = isLoaded && this.roots.length > 0 ? `${words}: ${status.text}` : undefined;
+    this.view.message = isLoaded && this.roots.length > 0 ? `${words}: ${status.text}` : "";
   }
 
   /** Marks a row without taking the focus; only where the list is visible, it opens by no other's will. */
@@ -126,7 +131,7 @@ export class HotspotTree implements vscode.TreeDataProvider<Node>, vscode.Dispos
     this.roots = (spots ?? []).map((spot) => ({ kind: "spot", spot }));
     if (packages !== undefined && packages.length > 0) this.roots.push({ kind: "elsewhere", packages });
     this.changes.fire(undefined);
-    this.describe();
+    this.drawMessage();
   }
 }
 

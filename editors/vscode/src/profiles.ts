@@ -32,28 +32,31 @@ export class Profiles {
   }
 
   async remember(opened: Opened | undefined): Promise<void> {
-    await this.memory.update(OPEN, opened);
-    if (opened === undefined) return;
+    // What comes over the network is fetched when somebody asks for it, not because a window opens.
+    await this.memory.update(OPEN, opened !== undefined && isAddress(opened.path) ? undefined : opened);
+    if (opened === undefined || hasSecret(opened.path)) return;
     const recent = this.recent.filter((each) => each !== opened.path);
     await this.memory.update(RECENT, [opened.path, ...recent].slice(0, MAX_RECENT));
   }
 
-  /** Asks for a profile; an absolute path. */
+  /** Asks for a profile; an absolute path, or an address. */
   async pick(placeHolder: string): Promise<string | undefined> {
     const found = await vscode.workspace.findFiles(GLOB, NOT_THERE, MAX_FOUND);
     const recent = await items(this.recent);
     const others = await items(found.map(({ fsPath }) => fsPath).filter((file) => !this.recent.includes(file)));
     const browse: Item = { label: "$(folder-opened) Browse…", alwaysShow: true };
+    const address: Item = { label: "$(globe) Address…", alwaysShow: true };
     const heading = (label: string): Item => ({ label, kind: vscode.QuickPickItemKind.Separator });
     const all = [
       ...(recent.length > 0 ? [heading("opened before"), ...recent] : []),
       ...(others.length > 0 ? [heading("in this workspace"), ...others] : []),
-      heading(""),
+      heading("another"),
       browse,
+      address,
     ];
-    if (recent.length + others.length === 0) return browseFor(placeHolder);
     const picked = await vscode.window.showQuickPick(all, { placeHolder, matchOnDescription: true });
-    return picked === browse ? browseFor(placeHolder) : picked?.file;
+    if (picked === browse) return browseFor(placeHolder);
+    return picked === address ? askForAddress(placeHolder) : picked?.file;
   }
 
   private get recent(): string[] {
@@ -61,18 +64,39 @@ export class Profiles {
   }
 }
 
-/** The newest first; files that are gone are left out. */
-async function items(files: string[]): Promise<Item[]> {
+export function isAddress(profile: string): boolean {
+  return profile.includes("://");
+}
+
+/** Names and passwords are not kept. */
+function hasSecret(profile: string): boolean {
+  return isAddress(profile) && /:\/\/[^/]*@/.test(profile);
+}
+
+async function askForAddress(title: string): Promise<string | undefined> {
+  const text = await vscode.window.showInputBox({
+    title,
+    prompt: "Of a program that serves profiles, or of a page of a profiling server",
+    placeHolder: "http://localhost:6060/debug/pprof/profile?seconds=10",
+    validateInput: (text) => (text === "" || isAddress(text) ? undefined : "An address begins with http:// or https://"),
+  });
+  return text === "" ? undefined : text;
+}
+
+/** The newest file first; files that are gone are left out. */
+async function items(profiles: string[]): Promise<Item[]> {
+  const addresses = profiles.filter(isAddress).map((file) => ({ label: file, file }));
   const dated = await Promise.all(
-    files.map(async (file) => {
+    profiles.filter((profile) => !isAddress(profile)).map(async (file) => {
       const found = await stat(file).catch(() => undefined);
       return found === undefined ? undefined : { file, time: found.mtimeMs };
     }),
   );
-  return dated
+  const files = dated
     .filter((each) => each !== undefined)
     .sort((a, b) => b.time - a.time)
     .map(({ file, time }) => ({ label: path.basename(file), description: age(Date.now() - time), detail: shortPath(file), file }));
+  return [...files, ...addresses];
 }
 
 function shortPath(file: string): string {
