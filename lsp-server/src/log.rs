@@ -2,6 +2,7 @@
 //! server: lines that can't leave are thrown away.
 
 use std::io::{self, Write};
+use std::panic::PanicHookInfo;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 
 /// Lines that may wait.
@@ -38,4 +39,17 @@ impl Write for Lossy {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Logs panics of all threads from now on, each as one line. The usual way writes to standard
+/// error itself, and would wait there for somebody to read it.
+pub fn log_panics() {
+    std::panic::set_hook(Box::new(panicked));
+}
+
+/// One line about a panic.
+pub(crate) fn panicked(panic: &PanicHookInfo<'_>) {
+    let place = panic.location().map_or_else(|| "an unknown place".to_owned(), ToString::to_string);
+    let words = panic.payload_as_str().unwrap_or("no words").replace('\n', " ");
+    tracing::error!("a bug in perflens: {words} (at {place})");
 }

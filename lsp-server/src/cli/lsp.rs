@@ -4,7 +4,7 @@ use clap::Args;
 use tracing_subscriber::filter::LevelFilter;
 
 use super::Failure;
-use crate::log::Lossy;
+use crate::log::{Lossy, log_panics};
 use crate::{server, transport};
 
 #[derive(Args, Debug)]
@@ -21,6 +21,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let log = Lossy::stderr();
     tracing_subscriber::fmt().with_writer(move || log.clone()).with_ansi(false).with_max_level(arguments.log).init();
+    log_panics();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(8)

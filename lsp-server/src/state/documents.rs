@@ -87,11 +87,6 @@ impl Documents {
         self.by_path.values()
     }
 
-    /// For changes; readers that hold the document keep what they have.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Document> {
-        self.by_path.values_mut().map(Arc::make_mut)
-    }
-
     /// Adds or replaces.
     pub fn open(&mut self, document: Document) {
         self.by_path.insert(document.path.clone(), Arc::new(document));

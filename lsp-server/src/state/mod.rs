@@ -150,29 +150,31 @@ impl State {
         }
         let text = Text::new(content);
         let map = line_map::LineMap::identity(&text);
-        let mut document = Document { uri, file: path.clone(), path, version, text, map, profiled: None };
-        self.place(&mut document);
+        let document = Document { uri, file: path.clone(), path, version, text, map, profiled: None };
+        let document = self.placed(document);
         self.documents.open(document);
     }
 
     /// Finds out which file of the profile a document is, and which lines its lines are.
-    fn place(&self, document: &mut Document) {
+    fn placed(&self, mut document: Document) -> Document {
         if let Some(folder) = self.view_of(&document.path)
             && let Shown::View(view, workspace) = &folder.shown
         {
             document.file = workspace.file_at(&document.path).map_or_else(|| document.path.clone(), |file| file.path);
             document.remap(view.profiled_text(&document.file).cloned());
         }
+        document
     }
 
     /// Shows a view for a folder.
     pub fn show(&mut self, folder: usize, shown: Shown) {
         self.folders[folder].shown = shown;
         self.hotspot = None;
-        let mut documents = std::mem::take(&mut self.documents);
-        for document in documents.iter_mut() {
-            self.place(document);
+        // Beside what there is: should this fail, no document is lost.
+        let placed: Vec<Document> =
+            self.documents.iter().map(|document| self.placed(Document::clone(document))).collect();
+        for document in placed {
+            self.documents.open(document);
         }
-        self.documents = documents;
     }
 }

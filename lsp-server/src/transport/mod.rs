@@ -11,7 +11,8 @@
 //!   the edits that came before it, and `initialize` is effective before what follows it.
 //! * **No slots.** A handler that is not ready becomes a task of its own; cancellation,
 //!   edits and replies never wait for it.
-//! * **No panic spreads.** A handler that panics becomes one error reply and one log line.
+//! * **No panic spreads.** A handler that panics becomes one error reply; the log line about it
+//!   is the panic's own ([`log_panics`](crate::log::log_panics)).
 //! * **Nothing is fatal but the end.** What can't be read is answered as JSON-RPC says.
 //! * **One writer** owns stdout, so that messages never mix and progress keeps its order.
 //! * **The end comes promptly**: after `exit`, at the end of input, when nobody reads the
@@ -20,6 +21,8 @@
 mod framing;
 mod notifications;
 mod parent;
+#[cfg(test)]
+mod tests;
 
 use std::io::{Read, Write};
 use std::panic::AssertUnwindSafe;
@@ -193,7 +196,6 @@ async fn dispatch<S: LanguageServer>(service: &mut LspService<S>, call: Request,
 }
 
 fn answer_panic(out: &Out, id: Option<Id>, method: &str) {
-    tracing::error!("the handler of {method} failed; this is a bug in perflens");
     if let Some(id) = id {
         let mut error = Error::internal_error();
         error.message = format!("{method} failed inside perflens").into();

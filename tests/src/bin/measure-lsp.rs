@@ -4,7 +4,8 @@
 //! What is timed is from the first byte of a request to the last byte of its answer. The client
 //! is as thin as it can be, since its own work would count; the full one, which checks
 //! everything, is `perflens_tests::lsp`. A missed budget is visible in the table and is no
-//! failure: other work on the machine shifts figures.
+//! failure: other work on the machine shifts figures. What the server's processor time per
+//! request is stands beside them, since that is shifted least.
 
 #![expect(clippy::print_stdout, reason = "the table is the point")]
 
@@ -32,11 +33,11 @@ fn main() {
     std::fs::write(&file, source(LINES)).expect("writing a file");
     Mini::parse(&profile(LINES)).write_to(&folder.path().join("p.pb.gz"));
 
-    println!("{:<58} {:>10} {:>10} {:>10}   budget", "", "p50", "p99", "max");
+    println!("{:<58} {:>10} {:>10} {:>10} {:>10}   budget", "", "p50", "p99", "max", "CPU");
     let (from_start, from_write) = starts(folder.path());
-    row("start of the process to the answer to initialize", from_start, "");
-    row("initialize to its answer", from_write, "20 ms");
-    println!("{:<58} {:>10} {:>21}   25 MiB", "memory when idle, without a profile (VmRSS)", idle(folder.path()), "");
+    row("start of the process to the answer to initialize", from_start.into(), "");
+    row("initialize to its answer", from_write.into(), "20 ms");
+    println!("{:<58} {:>10} {:>32}   25 MiB", "memory when idle, without a profile (VmRSS)", idle(folder.path()), "");
 
     for (limit, per_file) in [("", 200), (", no limit of hints", 100_000)] {
         let mut server = Server::start(folder.path(), json!({ "hints": { "perFile": per_file, "minShare": 0 } }));
@@ -120,10 +121,37 @@ fn hint_params(address: &str, first: usize, last: usize) -> Value {
     json!({ "textDocument": { "uri": address }, "range": { "start": position(first), "end": position(last) } })
 }
 
-fn row(name: &str, mut times: Vec<Duration>, budget: &str) {
+/// What a kind of request took.
+struct Timing {
+    /// Each, from outside.
+    times: Vec<Duration>,
+    /// Processor time of the server, of all its threads, for one of them; `None` where the
+    /// system doesn't tell.
+    processor: Option<Duration>,
+}
+
+impl From<Vec<Duration>> for Timing {
+    fn from(times: Vec<Duration>) -> Self {
+        Self { times, processor: None }
+    }
+}
+
+fn row(name: &str, Timing { mut times, processor }: Timing, budget: &str) {
     times.sort_unstable();
     let at = |percent: usize| milliseconds(times[(times.len() - 1) * percent / 100]);
-    println!("{name:<58} {:>10} {:>10} {:>10}   {budget}", at(50), at(99), at(100));
+    let processor = processor.map(milliseconds).unwrap_or_default();
+    println!("{name:<58} {:>10} {:>10} {:>10} {processor:>10}   {budget}", at(50), at(99), at(100));
+}
+
+/// Processor time of all threads of a process so far. Threads that have ended don't count,
+/// and none ends while it is measured.
+fn processor_time(process: u32) -> Option<Duration> {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    let nanoseconds = threads.flatten().filter_map(|thread| {
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    Some(Duration::from_nanos(nanoseconds.sum()))
 }
 
 fn milliseconds(time: Duration) -> String {
@@ -258,18 +286,33 @@ impl Server {
     }
 
     /// Times a request, again and again.
-    fn time<'a>(&mut self, rounds: usize, request: impl Fn(usize) -> (&'a str, Value)) -> Vec<Duration> {
-        let mut time = |round: usize| {
+    fn time<'a>(&mut self, rounds: usize, request: impl Fn(usize) -> (&'a str, Value)) -> Timing {
+        let time = |server: &mut Self, round: usize| {
             let (method, params) = request(round);
-            let message = self.request(method, &params);
+            let message = server.request(method, &params);
             let start = Instant::now();
-            self.send(&message);
+            server.send(&message);
             start.elapsed()
         };
         for round in 0..rounds / 10 {
-            time(round);
+            time(self, round);
         }
-        (0..rounds).map(time).collect()
+        self.measured(rounds, 1, time)
+    }
+
+    /// Runs rounds of so many requests each, and what one of these took.
+    fn measured(
+        &mut self,
+        rounds: usize,
+        per_round: u32,
+        mut round: impl FnMut(&mut Self, usize) -> Duration,
+    ) -> Timing {
+        let process = self.child.id();
+        let before = processor_time(process);
+        let times: Vec<Duration> = (0..rounds).map(|number| round(self, number) / per_round).collect();
+        let used = before.zip(processor_time(process)).and_then(|(before, after)| after.checked_sub(before));
+        let requests = u32::try_from(rounds).unwrap_or(u32::MAX).saturating_mul(per_round).max(1);
+        Timing { times, processor: used.map(|used| used / requests) }
     }
 
     /// A change of one character, at different places.
@@ -283,30 +326,26 @@ impl Server {
         frame(&json!({ "jsonrpc": "2.0", "method": "textDocument/didChange", "params": params }))
     }
 
-    fn edits(&mut self, address: &str, rounds: usize) -> Vec<Duration> {
-        (0..rounds)
-            .map(|round| {
-                let mut bytes = self.edit(address, round);
-                let first = 100 + round % 2000;
-                bytes.extend(self.request("textDocument/inlayHint", &hint_params(address, first, first + WINDOW)));
-                let start = Instant::now();
-                self.send(&bytes);
-                start.elapsed()
-            })
-            .collect()
+    fn edits(&mut self, address: &str, rounds: usize) -> Timing {
+        self.measured(rounds, 1, |server, round| {
+            let mut bytes = server.edit(address, round);
+            let first = 100 + round % 2000;
+            bytes.extend(server.request("textDocument/inlayHint", &hint_params(address, first, first + WINDOW)));
+            let start = Instant::now();
+            server.send(&bytes);
+            start.elapsed()
+        })
     }
 
     /// The share of one edit in the time of a hundred.
-    fn edits_in_a_row(&mut self, address: &str, rounds: usize) -> Vec<Duration> {
-        (0..rounds)
-            .map(|round| {
-                let mut bytes: Vec<u8> = (0..100).flat_map(|edit| self.edit(address, round * 100 + edit)).collect();
-                bytes.extend(self.request("perflens-tests/none", &json!({})));
-                let start = Instant::now();
-                self.send(&bytes);
-                start.elapsed() / 100
-            })
-            .collect()
+    fn edits_in_a_row(&mut self, address: &str, rounds: usize) -> Timing {
+        self.measured(rounds, 100, |server, round| {
+            let mut bytes: Vec<u8> = (0..100).flat_map(|edit| server.edit(address, round * 100 + edit)).collect();
+            bytes.extend(server.request("perflens-tests/none", &json!({})));
+            let start = Instant::now();
+            server.send(&bytes);
+            start.elapsed()
+        })
     }
 }
 
