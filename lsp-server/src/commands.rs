@@ -154,6 +154,19 @@ pub const COMMANDS: &[Command] = &[
         arguments: &[TYPE],
     },
     Command {
+        name: "selectPreset",
+        title: "Select a preset",
+        doc: "Asks a question that has a name: one of yours or the workspace's, or one that is built in, as far as \
+              what is open can answer it. Without an argument it offers them.",
+        arguments: &[Argument {
+            name: "name",
+            takes: Takes::Text,
+            required: false,
+            doc: "The preset's name.",
+            example: "cpu",
+        }],
+    },
+    Command {
         name: "setFilter",
         title: "Set filters",
         doc: "Counts only what matches all filters, instead of the present ones. An empty text, or an empty list, \
@@ -314,6 +327,9 @@ pub enum CommandCall {
     SelectValueType {
         #[serde(rename = "type")]
         value_type: Option<String>,
+    },
+    SelectPreset {
+        name: Option<String>,
     },
     SetFilter {
         #[serde(with = "filters")]

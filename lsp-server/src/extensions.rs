@@ -78,11 +78,12 @@ pub const EXTENSIONS: &[Extension] = &[
     },
     Extension {
         method: "perflens/status",
-        doc: "What is open in each workspace folder, how much of it is in the workspace, and which settings are ignored \
+        doc: "What is open in each workspace folder and each service, how much of it is in the workspace, and which settings are ignored \
               until the workspace is trusted. `text` is for a status bar, `details` are sentences.",
         parameters: "none",
-        result: "{ folder: string, state: \"none\" | \"loading\" | \"loaded\" | \"comparing\" | \"error\", text: string, \
-                 icon: string, details: string[], origin?: string, total?: number, placed?: number, valueType?: string, \
+        result: "{ folder: string, service?: string, state: \"none\" | \"loading\" | \"loaded\" | \"comparing\" | \
+                 \"error\", text: string, icon: string, details: string[], origin?: string, total?: number, \
+                 placed?: number, valueType?: string, \
                  valueTypes: string[], ignored: string[], differing: string[] }[]",
     },
     Extension {

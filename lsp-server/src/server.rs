@@ -4,6 +4,7 @@
 //! Two laws of [`transport`](crate::transport) hold here: notifications finish without
 //! waiting, and requests take their snapshot before their first await.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -35,7 +36,7 @@ use crate::handlers::hotspots::Hotspot;
 use crate::handlers::status::Status;
 use crate::handlers::{actions, calls, commands, diagnostics, ext, hints, hover, lenses, status};
 use crate::lsp::client::Editor;
-use crate::session::{Cause, Session};
+use crate::session::Session;
 use crate::state::Snapshot;
 use crate::state::capabilities::Capabilities;
 use crate::state::documents::file_path;
@@ -224,7 +225,7 @@ impl LanguageServer for Server {
     async fn did_change_watched_files(&self, _: lsp_types::DidChangeWatchedFilesParams) {}
 
     async fn did_change_workspace_folders(&self, parameters: DidChangeWorkspaceFoldersParams) {
-        let added: Vec<usize> = {
+        let added: Vec<PathBuf> = {
             let mut state = self.session.state();
             for folder in parameters.event.removed {
                 if let Some(path) = file_path(&folder.uri) {
@@ -232,13 +233,9 @@ impl LanguageServer for Server {
                 }
             }
             let new = parameters.event.added.iter().filter_map(|folder| file_path(&folder.uri));
-            let new: Vec<bool> = new.filter(|path| path.is_dir()).map(|path| state.add_folder(path)).collect();
-            let added = new.into_iter().filter(|&is_new| is_new).count();
-            (state.folders.len() - added..state.folders.len()).collect()
+            new.filter(|path| path.is_dir() && state.add_folder(path.clone())).collect()
         };
-        for folder in added {
-            self.session.load(folder, Cause::Settings);
-        }
+        self.session.folders_added(&added);
     }
 
     async fn inlay_hint(&self, parameters: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {

@@ -149,14 +149,14 @@ impl Session {
             if !state.capabilities.has_configuration {
                 return;
             }
-            state.folders.iter().map(|folder| folder.root.clone()).collect()
+            state.roots()
         };
         for root in folders {
             let Some(settings) = self.editor.settings(Url::from_directory_path(&root).ok()).await else { continue };
             let mut state = self.state();
             let state = &mut *state;
-            if let Some(folder) = state.folders.iter_mut().find(|folder| folder.root == root) {
-                folder.layers.editor = settings;
+            for folder in state.folders.iter_mut().filter(|folder| folder.root == root) {
+                folder.layers.editor.clone_from(&settings);
                 folder.read_settings(&state.trust);
             }
         }
@@ -190,6 +190,7 @@ impl Session {
             let mut all: Vec<String> = state
                 .folders
                 .iter()
+                .filter(|folder| folder.service.is_none())
                 .flat_map(|folder| folder.resolved.issues.iter().map(ToString::to_string))
                 .collect();
             all.dedup();
@@ -203,9 +204,9 @@ impl Session {
     /// Loads what is wanted for a folder. After a change of settings only if that changed what
     /// is wanted.
     pub fn load(self: &Arc<Self>, folder: usize, cause: Cause) {
-        let (wish, root, generation, stop, had_view) = {
+        let (wish, scope, generation, stop, had_view) = {
             let mut state = self.state();
-            let others: Vec<PathBuf> = state.folders.iter().map(|folder| folder.root.clone()).collect();
+            let others = state.roots();
             let Some(own) = state.folders.get_mut(folder) else { return };
             let wish = own.new_wish(&others);
             if cause == Cause::Settings && wish == own.wish {
@@ -233,7 +234,7 @@ impl Session {
                 let origin = wish.profile.name();
                 own.shown = Shown::Loading { origin };
             }
-            (wish, own.root.clone(), own.generation, stop, had_view)
+            (wish, own.scope().to_owned(), own.generation, stop, had_view)
         };
         tracing::info!("opening {} ({cause:?})", wish.profile.place());
         self.tell_changed();
@@ -254,7 +255,7 @@ impl Session {
                 }
             };
             let mut state = session.state();
-            let Some(at) = state.folders.iter().position(|folder| folder.root == root) else { return };
+            let Some(at) = state.folders.iter().position(|folder| folder.scope() == scope) else { return };
             if state.folders[at].generation != generation {
                 return;
             }
@@ -277,7 +278,7 @@ impl Session {
                     }
                 }
                 shown => {
-                    state.latest = Some(at);
+                    state.loaded(at, cause == Cause::Command);
                     state.folders[at].keep_choice();
                     state.show(at, shown);
                     drop(state);
@@ -438,14 +439,35 @@ impl Session {
     /// Settings have been read: tells what is wrong with them, and shows what they say.
     fn apply_settings(self: &Arc<Self>) {
         self.report_settings();
-        let count = self.state().folders.len();
-        for folder in 0..count {
-            self.load(folder, Cause::Settings);
-        }
+        self.load_all();
         // How costs look may have changed; without any there is nothing to look at.
         let has_view = self.state().folders.iter().any(|folder| folder.view().is_some());
         if has_view {
             self.look_again();
+        }
+    }
+
+    /// Loads what settings name, for each folder and service, where it is not what is shown.
+    fn load_all(self: &Arc<Self>) {
+        let count = {
+            let mut state = self.state();
+            state.follow_services();
+            state.folders.len()
+        };
+        for folder in 0..count {
+            self.load(folder, Cause::Settings);
+        }
+    }
+
+    /// Folders were added, whose settings have been read.
+    pub fn folders_added(self: &Arc<Self>, added: &[PathBuf]) {
+        let added: Vec<usize> = {
+            let mut state = self.state();
+            state.follow_services();
+            (0..state.folders.len()).filter(|&at| added.contains(&state.folders[at].root)).collect()
+        };
+        for folder in added {
+            self.load(folder, Cause::Settings);
         }
     }
 
@@ -454,6 +476,7 @@ impl Session {
     pub fn document_opened(self: &Arc<Self>, uri: &Url) {
         let folder = {
             let mut state = self.state();
+            state.pick_service(uri);
             let Some(document) = state.documents.get(uri) else { return };
             let path = document.path.clone();
             let is_missed = state.snapshot(uri).is_some_and(|snapshot| {
@@ -504,18 +527,25 @@ impl Session {
 
     /// Trusts a folder's file as it is now; what that allows must have been told before.
     pub fn trust(self: &Arc<Self>, folder: usize) -> Result<(), String> {
-        {
-            let mut state = self.state();
-            let state = &mut *state;
-            let Some(own) = state.folders.get_mut(folder) else { return Ok(()) };
+        let (store, root, file) = {
+            let state = self.state();
+            let Some(own) = state.folders.get(folder) else { return Ok(()) };
             // The file as it was read and listed, not as it may be by now.
             let Some(file) = own.layers.workspace_file.clone() else {
                 return Err(format!("{} has no perflens.toml to trust", own.root.display()));
             };
-            state.trust.trust(&file).map_err(|error| error.to_string())?;
-            own.read_settings(&state.trust);
+            (state.trust.clone(), own.root.clone(), file)
+        };
+        // Another process may be writing the store, so nobody must wait for this.
+        store.trust(&file).map_err(|error| error.to_string())?;
+        {
+            let mut state = self.state();
+            let state = &mut *state;
+            for own in state.folders.iter_mut().filter(|folder| folder.root == root) {
+                own.read_settings(&state.trust);
+            }
         }
-        self.load(folder, Cause::Settings);
+        self.load_all();
         self.look_again();
         Ok(())
     }

@@ -115,7 +115,12 @@ fn to_json(config: &Config) -> Value {
 fn differences(pointer: &str, default: &Value, value: &Value, text: &mut String) {
     if let (Value::Object(defaults), Value::Object(values)) = (default, value) {
         for (key, value) in values {
-            differences(format!("{pointer}.{key}").trim_start_matches('.'), &defaults[key], value, text);
+            differences(
+                format!("{pointer}.{key}").trim_start_matches('.'),
+                defaults.get(key).unwrap_or(&Value::Null),
+                value,
+                text,
+            );
         }
     } else if default != value {
         writeln!(text, "{pointer} = {value}").expect("a string takes all");
@@ -342,6 +347,18 @@ profileMebibytes = 60000
 workspaceFiles = 1
 [refresh]
 watch = false
+[[service]]
+folder = "a"
+name = "b"
+matchers = ["service=b", "label.zone ~ x"]
+profile = "/etc/passwd"
+[presets.safe]
+title = "Safe"
+type = "cpu"
+filters = ["fn~a"]
+[presets.opens]
+profile = "/etc/passwd"
+base = "/etc/shadow"
 "#;
 
 #[test]
@@ -380,6 +397,9 @@ fn a_trusted_file_sets_everything() {
     let (default, config) = (to_json(&Config::default()), to_json(&resolved.config));
     for setting in schema::groups().into_iter().flat_map(|group| group.settings) {
         let pointer = format!("/{}", setting.pointer.replace('.', "/"));
+        let group = format!("/{}", setting.pointer.split('.').next().unwrap());
+        // What there can be several of is set as a whole.
+        let pointer = if default.pointer(&pointer).is_some() { pointer } else { group };
         let is_set = default.pointer(&pointer) != config.pointer(&pointer);
         assert!(is_set, "{} is missing in EVERYTHING, or is not obeyed", setting.pointer);
     }
@@ -404,6 +424,11 @@ fn what_untrusted_files_may_set_is_a_closed_list() {
         lens.enabled
         lens.minShare
         paths.rules
+        presets.base
+        presets.filters
+        presets.profile
+        presets.title
+        presets.type
     "#]]
     .assert_eq(&allowed);
 }
@@ -579,8 +604,10 @@ fn the_store_is_the_users_alone() {
     scene.store().trust(&scene.file()).unwrap();
     let path = scene.store().path().unwrap().to_owned();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    let files: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().collect();
-    assert_eq!(files.len(), 1, "no temporary file stays: {files:?}");
+    let files = fs::read_dir(path.parent().unwrap()).unwrap();
+    let mut files: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
+    files.sort();
+    assert_eq!(files, ["trust.json", "trust.lock"], "no temporary file stays");
 
     let set_mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
     for open in [0o620, 0o602, 0o666] {
@@ -772,4 +799,44 @@ fn pages_are_what_the_tables_say() {
     let table = extensions::markdown();
     let write = "perflens schema extensions --markdown";
     assert!(page.contains(&table), "docs/lsp-extensions.md lacks the table that `{write}` prints:\n{table}");
+}
+
+/// Each process reads the store, adds its own, and writes it.
+#[test]
+fn workspaces_that_are_trusted_at_once_are_all_trusted() {
+    let scene = Scene::new("hints.mode = 'hot'");
+    let files: Vec<WorkspaceFile> = (0..24)
+        .map(|number| {
+            let copy = scene.copy(&format!("copy{number}"));
+            WorkspaceFile::read(&copy).unwrap()
+        })
+        .collect();
+    std::thread::scope(|scope| {
+        for file in &files {
+            scope.spawn(|| scene.store().trust(file).unwrap());
+        }
+    });
+    assert_eq!(scene.store().roots().unwrap().len(), files.len());
+    std::thread::scope(|scope| {
+        for file in &files[1..] {
+            scope.spawn(|| assert!(scene.store().distrust(&file.root).unwrap()));
+        }
+    });
+    assert_eq!(scene.store().roots().unwrap(), [files[0].root.clone()]);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_store_that_others_can_write_is_told_by_doctor() {
+    use std::os::unix::fs::PermissionsExt;
+    let scene = Scene::new("hints.mode = 'hot'");
+    scene.store().trust(&scene.file()).unwrap();
+    assert_eq!(scene.store().problem(), None);
+    let store = scene.store();
+    fs::set_permissions(store.path().unwrap(), fs::Permissions::from_mode(0o620)).unwrap();
+    let problem = scene.store().problem().unwrap();
+    assert!(problem.contains("others can write it"), "{problem}");
+    let doctor = scene.run(&["doctor"]);
+    let told = String::from_utf8_lossy(&doctor.stdout);
+    assert!(!doctor.status.success() && told.contains("others can write it"), "{told}");
 }

@@ -625,3 +625,83 @@ fn without_a_workspace_a_file_with_the_profiles_own_path_has_costs() {
     let hints = client.hints_soon(&uri);
     assert_eq!(hints.len(), 1, "{hints:?}");
 }
+
+/// Versions are the client's; nothing is promised about their order, and some send none.
+#[test]
+fn odd_versions_lose_no_edit() {
+    let scene = evenly_hot("a();\nb();\n");
+    let (mut client, uri) = scene.open(editor("vscode"), "src/main.rs");
+    let insert = |line: u32| json!({ "range": perflens_tests::lsp::range((line, 0), (line, 0)), "text": "new();\n" });
+    let versions = [
+        json!(7),
+        json!(7),
+        json!(3),
+        json!(-1),
+        json!(i32::MAX),
+        json!(i64::MAX),
+        json!(u64::MAX),
+        json!(2.0),
+        json!("9"),
+        json!("x"),
+        json!([]),
+        Value::Null,
+    ];
+    let lines = |client: &mut Client| -> Vec<u64> {
+        client.raw_hints(&uri).iter().filter_map(|hint| hint["position"]["line"].as_u64()).collect()
+    };
+    for (round, version) in (1..).zip(versions) {
+        let document = json!({ "uri": uri, "version": version });
+        client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [insert(0)] }));
+        assert_eq!(lines(&mut client), [round, round + 1], "{version}");
+    }
+    let round = 13;
+    client.notify("textDocument/didChange", json!({ "textDocument": { "uri": uri }, "contentChanges": [insert(0)] }));
+    assert_eq!(lines(&mut client), [round, round + 1], "without a version");
+    let hint = client.raw_hints(&uri)[0].clone();
+    assert!(client.request("inlayHint/resolve", hint)["tooltip"].is_object(), "it is of this text");
+    // Opened again without a version.
+    let text = std::fs::read_to_string(scene.path("src/main.rs")).unwrap();
+    client
+        .notify("textDocument/didOpen", json!({ "textDocument": { "uri": uri, "languageId": "rust", "text": text } }));
+    assert_eq!(lines(&mut client), [0, 1]);
+}
+
+/// The folder, a file in it, and a folder in it may each be reached by a link.
+#[test]
+#[cfg(unix)]
+fn links_lead_to_one_file_each_under_its_own_address() {
+    use std::os::unix::fs::symlink;
+    let scene = Scene::new(
+        "
+        cpu/nanoseconds
+        real/src/main.rs:1 main = 30_000_000
+        //- /real/src/main.rs\nfn main() {}\n",
+    );
+    symlink(scene.path("real"), scene.path("link")).unwrap();
+    symlink(scene.path("real/src"), scene.path("real/linked")).unwrap();
+    symlink(scene.path("real/src/main.rs"), scene.path("real/alias.rs")).unwrap();
+    let profile = json!({ "source": { "file": "../p.pb.gz" }, "workspaceTrusted": true });
+    for root in ["real", "link"] {
+        let mut client = Start::new(editor("vscode")).folder(&scene.path(root)).options(profile.clone()).start();
+        for path in [
+            "real/src/main.rs",
+            "link/src/main.rs",
+            "real/linked/main.rs",
+            "link/linked/main.rs",
+            "real/alias.rs",
+            "link/alias.rs",
+        ] {
+            let uri = client.open(&scene.path(path));
+            assert_eq!(client.hints_soon(&uri), ["0:12 █ 100% 30.0ms here"], "{path} below {root}");
+            assert!(client.hover(&uri, 0, 4).contains("100%"), "{path} below {root}");
+        }
+        // Each is a document of its own: an edit of one moves nothing in the others.
+        let edited = scene.uri("link/src/main.rs");
+        client.notify(
+            "textDocument/didChange",
+            json!({ "textDocument": { "uri": edited, "version": 2 }, "contentChanges": [{ "text": "\nfn main() {}\n" }] }),
+        );
+        assert_eq!(client.hints(&edited), ["1:12 █ 100% 30.0ms here"]);
+        assert_eq!(client.hints(&scene.uri("real/src/main.rs")), ["0:12 █ 100% 30.0ms here"]);
+    }
+}

@@ -854,6 +854,56 @@ fn trusting_a_workspace_lists_what_that_allows_and_holds_until_the_file_changes(
     client.until("it is another file now", |client| status(client).contains("source.file").then_some(()));
 }
 
+/// A rule for one path must not hide those for others, whenever they come.
+#[test]
+fn a_chosen_match_and_rules_that_are_allowed_later_both_count() {
+    let scene = Scene::new(
+        "
+        cpu/nanoseconds
+        /ci/a/one.rs:1 one = 10_000_000
+        /ci/b/two.rs:1 two = 20_000_000
+        //- /src/one.rs
+        fn one() {}
+        //- /other/one.rs
+        fn one() {}
+        ",
+    );
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::fs::write(elsewhere.path().join("two.rs"), "fn two() {}\n").unwrap();
+    let folder = elsewhere.path().display();
+    scene.write(
+        "perflens.toml",
+        format!("[paths]\nroots = [\"{folder}\"]\n[[paths.rules]]\nfrom = \"/ci/b\"\nto = \"{folder}\"\n"),
+    );
+    let mut client = Start::new(editor("vscode")).folder(&scene.path("")).start();
+    client.command("perflens.openProfile", json!(["p.pb.gz"]));
+    let one = client.open(&scene.path("src/one.rs"));
+    let two = client.open(&elsewhere.path().join("two.rs"));
+    client.command("perflens.chooseMatch", json!(["/ci/a/one.rs", "src/one.rs"]));
+    await_labels(&mut client, &one, &["█ 33.3% 10.0ms here"]);
+    assert_eq!(labels(&mut client, &two), [""; 0]);
+    client.command("perflens.trustWorkspace", json!(["."]));
+    await_labels(&mut client, &two, &["█ 66.7% 20.0ms here"]);
+    assert_eq!(labels(&mut client, &one), ["█ 33.3% 10.0ms here"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_trust_store_that_others_can_write_trusts_nobody_and_is_told() {
+    use std::os::unix::fs::PermissionsExt;
+    let scene = Scene::demo();
+    scene.write("perflens.toml", "[source]\nfile = \"p.pb.gz\"\n");
+    let mut client = Start::new(editor("helix 25.07")).folder(&scene.path("")).start();
+    client.command("perflens.trustWorkspace", json!(["."]));
+    let uri = client.open(&scene.path("src/main.rs"));
+    await_demo(&mut client, &uri);
+    assert!(!status(&mut client).contains("chmod"), "it is fine");
+    let store = client.home().join("state/perflens/trust.json");
+    std::fs::set_permissions(&store, std::fs::Permissions::from_mode(0o666)).unwrap();
+    let told = status(&mut client);
+    assert!(told.contains("trust.json: others can write it") && told.contains("chmod 600"), "{told}");
+}
+
 // Folders.
 
 /// astral-sh/ruff#15392
@@ -1056,4 +1106,28 @@ fn a_file_that_comes_later_is_found() {
     client.until("the new file", |client| {
         (client.request("perflens/status", json!({}))[0]["placed"] == 30_000_000).then_some(())
     });
+}
+
+// Answers in words.
+
+/// Editors show one line of a message, and some of them not all of that.
+#[test]
+fn what_commands_answer_begins_with_what_matters() {
+    let scene = Scene::demo();
+    let (mut client, uri) = scene.open(editor("vscode"), "src/main.rs");
+    client.received("window/showMessage");
+    let mut said = |command: &str, arguments: Value| {
+        client.command(command, arguments);
+        client.incoming("window/showMessage")["message"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(said("perflens.showCallers", json!([uri, 9])), "by main 41.2% | calls check 41.2%");
+    assert_eq!(
+        said("perflens.showHotspots", json!(["function", 2])),
+        "41.2% check src/lib.rs:5 | 23.7% other src/lib.rs:9"
+    );
+    let status = said("perflens.showStatus", json!([]));
+    assert!(status.starts_with("100% of 3.52s cpu is in this workspace"), "{status}");
+    for text in [said("perflens.explain", json!([])), status] {
+        assert!(!text.contains('\n') || text.lines().next().unwrap().len() < 100, "{text}");
+    }
 }

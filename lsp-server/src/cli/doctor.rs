@@ -12,6 +12,8 @@ use profiler_core::view::document::{Document, Role, Sentence, Span};
 use profiler_core::view::table::{Column, Table};
 
 use super::{Failure, demo, output, roots, version};
+use crate::config::places::Places;
+use crate::config::trust::{TrustError, TrustStore};
 
 struct Fact {
     mark: Mark,
@@ -62,7 +64,7 @@ impl Fact {
 pub(super) fn run() -> Result<(), Failure> {
     let mut facts = vec![bundled_profile(), terminal(), characters(), project()];
     facts.extend(sources());
-    facts.extend([processors()]);
+    facts.extend([trust(), processors()]);
     facts.extend(memory());
     facts.push(Fact::missing("recorder", "not in this version").hint("use your language's profiler"));
     let broken = facts.iter().filter(|fact| fact.mark == Mark::Broken).count();
@@ -132,6 +134,17 @@ fn sources() -> impl Iterator<Item = Fact> {
             Fact::missing(root.name, "not found").command(root.advice)
         }
     })
+}
+
+/// Whom the user trusts; broken when that can't be known.
+fn trust() -> Fact {
+    const NAME: &str = "trusted workspaces";
+    let store = TrustStore::new(Places::of_this_process().trust);
+    match store.roots() {
+        Ok(roots) => Fact::fine(NAME, &roots.len().to_string()).command("perflens trust --list"),
+        Err(error @ TrustError::NoFolder) => Fact::missing(NAME, &error.to_string()),
+        Err(error) => Fact::new(Mark::Broken, NAME, &error.to_string()),
+    }
 }
 
 fn processors() -> Fact {

@@ -17,7 +17,7 @@ pub fn markdown() -> String {
     let mut page = HEAD.to_owned();
     for group in schema::groups() {
         // Writing to a string can't fail.
-        let _ = write!(page, "\n## {}\n\n{}\n\n", group.name, group.doc);
+        let _ = write!(page, "\n## {}\n\n{}\n\n", group.name, group.doc.replace('\n', " "));
         page.push_str("| setting | takes | default | meaning | untrusted |\n|---|---|---|---|---|\n");
         for setting in &group.settings {
             let _ = writeln!(
@@ -46,6 +46,7 @@ fn allowance(allowance: Allowance) -> &'static str {
     match allowance {
         Allowance::All => "yes",
         Allowance::InsideWorkspace => "inside",
+        Allowance::WithoutSource => "without files",
         Allowance::Nothing => "no",
     }
 }

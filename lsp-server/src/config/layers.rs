@@ -240,6 +240,11 @@ impl Merge<'_> {
             match (known.get(key), value) {
                 (None, _) => self.unknown(layer, prefix, key, known),
                 (Some(_), Value::Null) => {}
+                (Some(Value::Object(_)), Value::Object(settings)) if prefix.is_empty() && schema::has_names(key) => {
+                    for (name, value) in settings.iter().filter(|(_, value)| !value.is_null()) {
+                        self.setting(layer, &format!("{key}.{name}"), value);
+                    }
+                }
                 (Some(Value::Object(known)), Value::Object(settings)) => {
                     self.section(layer, &format!("{pointer}."), settings, known);
                 }
@@ -304,18 +309,16 @@ impl Merge<'_> {
     /// Lays one value over what there is, if the whole can be read then.
     fn lay(&mut self, pointer: &str, value: &Value) -> Result<(), serde_json::Error> {
         let mut merged = self.merged.clone();
-        if let Some(place) = merged.pointer_mut(&json_pointer(pointer)) {
-            *place = value.clone();
-        }
+        // Names of groups and settings have no dots; the user's may.
+        let place = match pointer.split_once('.') {
+            Some((group, name)) => &mut merged[group][name],
+            None => &mut merged[pointer],
+        };
+        *place = value.clone();
         self.config = Config::deserialize(&merged)?;
         self.merged = merged;
         Ok(())
     }
-}
-
-/// Names of settings have no character that JSON pointers escape.
-fn json_pointer(pointer: &str) -> String {
-    format!("/{}", pointer.replace('.', "/"))
 }
 
 /// A value as part of a sentence.

@@ -21,7 +21,8 @@ pub mod toml_file;
 pub mod trust;
 pub(crate) mod values;
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
 
 use profiler_core::attribute::Filter;
 use profiler_core::paths::Rule;
@@ -31,7 +32,7 @@ use serde::{Deserialize, Serialize};
 pub use layers::{ConfigIssue, Layer, Layers, Resolved, Withheld};
 pub use toml_file::{TomlFile, WorkspaceFile};
 use values::non_empty;
-pub use values::{Percent, Whole};
+pub use values::{Matcher, Percent, Whole};
 
 /// Settings of perflens.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,6 +57,56 @@ pub struct Config {
     pub limits: Limits,
     /// When what is shown is brought up to date.
     pub refresh: Refresh,
+    /// Parts of a monorepo that have costs of their own, each as `[[service]]`. A file in the
+    /// folder of a service shows that service's costs; a file outside of all of them, such as a
+    /// shared library, shows the sum, and its hover says whose it is. Where the paths of a profile
+    /// could be files of several services, those of the service are meant.
+    pub service: Vec<Service>,
+    /// Questions under a name, each as `[presets.NAME]`, for the command `perflens.selectPreset`.
+    /// Those in `perflens.toml` are added to yours, and to those that are built in; the same name
+    /// replaces.
+    pub presets: BTreeMap<String, Preset>,
+}
+
+/// See [`Config::service`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Service {
+    /// Its folder, relative to the workspace folder.
+    pub folder: PathBuf,
+    /// What it is called. Empty: the name of its folder.
+    #[serde(default, deserialize_with = "non_empty")]
+    pub name: Option<String>,
+    /// Which samples are its own, by labels, as `LABEL OP VALUE`: `service=checkout`. All must hold.
+    #[serde(default)]
+    pub matchers: Vec<Matcher>,
+    /// A profile of its own, absolute or relative to the workspace folder. Empty: that of the
+    /// workspace, as far as the matchers go.
+    #[serde(default, deserialize_with = "non_empty")]
+    pub profile: Option<PathBuf>,
+}
+
+/// See [`Config::presets`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Preset {
+    /// What it is called in lists. Empty: its name.
+    #[serde(deserialize_with = "non_empty")]
+    pub title: Option<String>,
+    /// The value type to count, as `TYPE` or `TYPE/UNIT`. Empty: the profile's own choice. The
+    /// preset is offered only where the profile has it.
+    #[serde(rename = "type", deserialize_with = "non_empty")]
+    pub value_type: Option<String>,
+    /// Keep only what matches, as in `query.filters`.
+    #[serde(with = "values::filters")]
+    #[schemars(with = "Vec<String>")]
+    pub filters: Vec<Filter>,
+    /// A profile to open, absolute or relative to the workspace folder. Empty: the one that is open.
+    #[serde(deserialize_with = "non_empty")]
+    pub profile: Option<PathBuf>,
+    /// A profile to compare with, likewise. Empty: none.
+    #[serde(deserialize_with = "non_empty")]
+    pub base: Option<PathBuf>,
 }
 
 /// See [`Config::source`].
@@ -266,8 +317,57 @@ impl Config {
         std::iter::once(folder.to_owned()).chain(more).collect()
     }
 
+    /// The services of a workspace folder, by their folders. One that is not below it, or is
+    /// there twice, is left out.
+    pub fn services(&self, folder: &Path) -> Vec<ServiceScope> {
+        let mut scopes: Vec<ServiceScope> = Vec::new();
+        for service in &self.service {
+            let Some(own) = below(folder, &service.folder) else { continue };
+            if scopes.iter().any(|other| other.folder == own) {
+                continue;
+            }
+            let name = || own.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            scopes.push(ServiceScope {
+                name: service.name.clone().unwrap_or_else(name),
+                matchers: service.matchers.iter().map(|matcher| matcher.filter().clone()).collect(),
+                profile: service.profile.as_ref().map(|profile| folder.join(profile)),
+                folder: own,
+            });
+        }
+        scopes
+    }
+
     /// The path rules as path resolution takes them.
     pub fn path_rules(&self) -> Vec<Rule> {
         self.paths.rules.iter().map(Rule::from).collect()
     }
+}
+
+/// A service as it applies to a workspace folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceScope {
+    /// What it is called.
+    pub name: String,
+    /// Its folder, absolute.
+    pub folder: PathBuf,
+    /// Which samples are its own; all must hold. Each is about a label, so that a source can ask
+    /// a server for no others.
+    pub matchers: Vec<Filter>,
+    /// Its own profile.
+    pub profile: Option<PathBuf>,
+}
+
+/// A path below a folder, without `.` and `..`; `None` for the folder itself and what is outside.
+fn below(folder: &Path, path: &Path) -> Option<PathBuf> {
+    let mut inside = PathBuf::new();
+    let relative = path.strip_prefix(folder).unwrap_or(path);
+    for part in relative.components() {
+        match part {
+            Component::CurDir => {}
+            Component::Normal(name) => inside.push(name),
+            Component::ParentDir if inside.pop() => {}
+            _ => return None,
+        }
+    }
+    (!inside.as_os_str().is_empty()).then(|| folder.join(inside))
 }

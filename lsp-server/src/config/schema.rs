@@ -43,8 +43,11 @@ pub(super) fn defaults() -> &'static Map<String, Value> {
 
 /// The default of the setting of this name.
 pub(super) fn default_of(pointer: &str) -> Value {
-    let (section, name) = pointer.split_once('.').unwrap_or((pointer, ""));
-    defaults().get(section).and_then(|section| section.get(name)).cloned().unwrap_or_default()
+    let value = match pointer.split_once('.') {
+        Some((section, name)) => defaults().get(section).and_then(|section| section.get(name)),
+        None => defaults().get(pointer),
+    };
+    value.cloned().unwrap_or_default()
 }
 
 /// A group of settings.
@@ -75,21 +78,25 @@ pub struct Setting {
 
 /// All settings, in alphabetical order.
 pub fn groups() -> Vec<Group> {
-    let setting = |group: &str, name: &str, schema: &Value| {
+    let setting = |group: &str, allowance: Allowance, name: &str, schema: &Value| {
         let pointer = format!("{group}.{name}");
-        Setting {
-            doc: doc_of(schema),
-            takes: takes_of(schema),
-            default: default_of(&pointer),
-            allowance: trust::allowance(&pointer),
-            pointer,
-        }
+        Setting { doc: doc_of(schema), takes: takes_of(schema), default: default_of(&pointer), allowance, pointer }
     };
     sorted(json())
-        .map(|(group, schema)| Group {
-            name: group.clone(),
-            doc: doc_of(schema),
-            settings: sorted(schema).map(|(name, schema)| setting(group, name, schema)).collect(),
+        .map(|(group, schema)| {
+            // A list of tables, tables under names of the user's, or one table.
+            let items = if schema["items"].is_object() {
+                &schema["items"]
+            } else if is_named(schema) {
+                &schema["additionalProperties"]
+            } else {
+                schema
+            };
+            let settings = sorted(items).map(|(name, field)| {
+                let pointer = if items == schema { format!("{group}.{name}") } else { group.clone() };
+                setting(group, trust::allowance(&pointer), name, field)
+            });
+            Group { name: group.clone(), doc: doc_of(schema), settings: settings.collect() }
         })
         .collect()
 }
@@ -113,7 +120,19 @@ pub(super) fn pointers() -> impl Iterator<Item = String> {
 
 /// What the setting of this name takes.
 pub(super) fn takes(pointer: &str) -> Takes {
-    takes_of(pointer.split('.').fold(json(), |schema, key| &schema["properties"][key]))
+    takes_of(pointer.split('.').fold(json(), |schema, key| {
+        if is_named(schema) { &schema["additionalProperties"] } else { &schema["properties"][key] }
+    }))
+}
+
+/// Whether the settings of a group are under names of the user's.
+fn is_named(schema: &Value) -> bool {
+    schema["additionalProperties"].is_object()
+}
+
+/// Whether the settings of the group of this name are under names of the user's.
+pub(super) fn has_names(group: &str) -> bool {
+    is_named(&json()["properties"][group])
 }
 
 /// The properties of an object's schema, in an order that does not depend on how maps are built.
@@ -142,6 +161,9 @@ fn takes_of(schema: &Value) -> Takes {
         } else {
             format!("a list of `{{ {} }}`", fields.join(", "))
         }
+    } else if kind("object") {
+        let fields: Vec<&str> = sorted(schema).map(|(name, _)| name.as_str()).collect();
+        format!("a group of `{}`", fields.join("`, `"))
     } else {
         "a text".to_owned()
     };

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -29,9 +30,15 @@ const HARMLESS: &[&str] = &["hints", "lens", "hover"];
 /// May be set as far as the rules stay in the workspace.
 const PATH_RULES: &str = "paths.rules";
 
+/// May be set as far as they open nothing.
+const PRESETS: &str = "presets";
+
+/// What of a preset opens files.
+const OPENS: &[&str] = &["profile", "base"];
+
 /// Settings that decide which files are read: a value that can't be read means none, even when
 /// a lower layer has one.
-const FAILS_CLOSED: &[&str] = &["source.file", "query.base", "paths.roots"];
+const FAILS_CLOSED: &[&str] = &["source.file", "query.base", "paths.roots", "service"];
 
 /// Whether the file of a workspace may set everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,6 +65,8 @@ pub enum Allowance {
     All,
     /// Values that stay in the workspace.
     InsideWorkspace,
+    /// Values that open no file.
+    WithoutSource,
     /// Not at all.
     Nothing,
 }
@@ -69,6 +78,8 @@ pub fn allowance(pointer: &str) -> Allowance {
         Allowance::All
     } else if pointer == PATH_RULES {
         Allowance::InsideWorkspace
+    } else if section == PRESETS {
+        Allowance::WithoutSource
     } else {
         Allowance::Nothing
     }
@@ -77,8 +88,9 @@ pub fn allowance(pointer: &str) -> Allowance {
 /// What remains of a setting when the file it is from is not trusted, and what does not.
 pub(super) fn allowed(workspace: &WorkspaceFile, pointer: &str, value: &Value) -> (Option<Value>, Vec<Value>) {
     match allowance(pointer) {
-        Allowance::All => (Some(value.clone()), Vec::new()),
         Allowance::Nothing => (None, vec![value.clone()]),
+        Allowance::WithoutSource if OPENS.iter().any(|key| value.get(key).is_some()) => (None, vec![value.clone()]),
+        Allowance::All | Allowance::WithoutSource => (Some(value.clone()), Vec::new()),
         Allowance::InsideWorkspace => {
             // What is no list of rules is refused by name later on.
             let Ok(rules) = Vec::<PathRule>::deserialize(value) else { return (Some(value.clone()), Vec::new()) };
@@ -175,9 +187,8 @@ impl TrustStore {
         }
         let fingerprint = workspace.file.fingerprint.as_ref().ok_or_else(|| unreadable("it was not read"))?;
         let root = workspace.root.to_str().ok_or_else(|| TrustError::NotUnicode(workspace.root.clone()))?;
-        let mut workspaces = self.read()?;
-        workspaces.insert(root.to_owned(), fingerprint.clone());
-        self.write(&workspaces)
+        self.edit(|workspaces| workspaces.insert(root.to_owned(), fingerprint.clone()))?;
+        Ok(())
     }
 
     /// Takes trust back; false when the folder was not trusted.
@@ -185,12 +196,51 @@ impl TrustStore {
     /// The folder may be gone: then it is looked for as it is written.
     pub fn distrust(&self, folder: &Path) -> Result<bool, TrustError> {
         let root = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let Some(root) = root.to_str() else { return Ok(false) };
+        if self.path.as_ref().is_some_and(|path| !path.exists()) {
+            return Ok(false);
+        }
+        Ok(self.edit(|workspaces| workspaces.remove(root))?.is_some())
+    }
+
+    /// Why nobody is trusted, when that is not for want of trust; a sentence.
+    pub fn problem(&self) -> Option<String> {
+        self.read().err().map(|error| error.to_string())
+    }
+
+    /// Reads, changes and writes, while no other process does.
+    fn edit<T>(&self, change: impl FnOnce(&mut Workspaces) -> T) -> Result<T, TrustError> {
+        let _lock = self.lock()?;
         let mut workspaces = self.read()?;
-        let was_trusted = root.to_str().is_some_and(|root| workspaces.remove(root).is_some());
-        if was_trusted {
+        let before = workspaces.clone();
+        let result = change(&mut workspaces);
+        if workspaces != before {
             self.write(&workspaces)?;
         }
-        Ok(was_trusted)
+        Ok(result)
+    }
+
+    /// Held until it is dropped, or the process ends. It is a file of its own, as the store is
+    /// replaced by a new one.
+    fn lock(&self) -> Result<fs::File, TrustError> {
+        const PATIENCE: Duration = Duration::from_secs(2);
+        let path = self.path.as_ref().ok_or(TrustError::NoFolder)?.with_extension("lock");
+        let fail = |error| TrustError::Store { path: path.clone(), error };
+        create_private(path.parent().unwrap_or(Path::new("."))).map_err(fail)?;
+        let file = fs::File::options().create(true).truncate(false).write(true).open(&path).map_err(fail)?;
+        let start = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(fs::TryLockError::WouldBlock) if start.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err(fs::TryLockError::WouldBlock) => {
+                    return Err(fail(io::Error::other("another process has been changing it for long")));
+                }
+                Err(fs::TryLockError::Error(error)) => return Err(fail(error)),
+            }
+        }
     }
 
     /// Folders that were trusted with some content of their file, in order.

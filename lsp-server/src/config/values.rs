@@ -92,6 +92,47 @@ impl<const MIN: u32, const MAX: u32> JsonSchema for Whole<MIN, MAX> {
     }
 }
 
+/// A filter about a label, written without saying so: `service=checkout`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Matcher(Filter);
+
+impl Matcher {
+    /// The same as a filter: `label.service=checkout`.
+    pub fn filter(&self) -> &Filter {
+        &self.0
+    }
+}
+
+impl Serialize for Matcher {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = self.0.to_string();
+        serializer.serialize_str(text.strip_prefix(LABEL).unwrap_or(&text))
+    }
+}
+
+/// What filters about labels begin with.
+const LABEL: &str = "label.";
+
+impl<'de> Deserialize<'de> for Matcher {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let text = text.trim_start();
+        let filter = if text.starts_with(LABEL) { text.to_owned() } else { format!("{LABEL}{text}") };
+        let wrong = |_| D::Error::custom(format!("matcher `{text}` is not LABEL=VALUE, or with one of != ~ !~ ^ !^"));
+        filter.parse().map(Self).map_err(wrong)
+    }
+}
+
+impl JsonSchema for Matcher {
+    fn schema_name() -> Cow<'static, str> {
+        "Matcher".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string" })
+    }
+}
+
 /// Reads and writes filters as the text that the command line takes.
 pub(crate) mod filters {
     use super::{Deserialize, Deserializer, Error, Filter, Serializer};

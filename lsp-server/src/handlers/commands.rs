@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lsp_types::{Command, MessageType, Url};
+use profiler_core::view::data::shown_within;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Error;
 
@@ -15,6 +16,8 @@ use crate::commands::{CommandCall, Subject};
 use crate::config::HintMode;
 use crate::loader::Input;
 use crate::lsp::client::CannotAsk;
+use crate::nearest::nearest;
+use crate::presets::{self, Offer};
 use crate::session::{Cause, Session};
 use crate::state::documents::file_path;
 use crate::state::folder::Chosen;
@@ -36,6 +39,8 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
             set(session, "query.type", json!(value_type))?;
         }
         CommandCall::SelectValueType { value_type: None } => return offer_value_types(session),
+        CommandCall::SelectPreset { name: Some(name) } => select_preset(session, &name)?,
+        CommandCall::SelectPreset { name: None } => return offer_presets(session),
         CommandCall::SetFilter { filters } => {
             let texts: Vec<String> = filters.iter().map(ToString::to_string).collect();
             set(session, "query.filters", json!(texts))?;
@@ -48,7 +53,8 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
         }
         CommandCall::Clear {} => {
             let folder = folder(&session.state(), None)?;
-            session.state().folders[folder].chosen = Chosen { profile: Some(None), base: Some(None) };
+            session.state().folders[folder].chosen =
+                Chosen { profile: Some(None), base: Some(None), ..Chosen::default() };
             session.load(folder, Cause::Command);
         }
         CommandCall::CompareWith { path, normalize } => {
@@ -56,7 +62,7 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
             {
                 let mut state = session.state();
                 let own = &mut state.folders[folder];
-                if own.profile().is_none() {
+                if !own.has_profile() {
                     return Err(invalid("no profile is open to compare; run perflens.openProfile first"));
                 }
                 let base = Input::of_user(&path, &own.root).map_err(|error| invalid(error.to_string()))?;
@@ -160,6 +166,75 @@ fn offer_value_types(session: &Arc<Session>) -> Result<Value, Error> {
     Ok(json!({ "choices": choices, "example": "perflens.selectValueType TYPE" }))
 }
 
+/// The presets that can be answered in the folder that commands are about.
+fn presets(state: &State) -> Result<(usize, Vec<Offer>), Error> {
+    let at = folder(state, None)?;
+    let own = &state.folders[at];
+    let profile = own.view().map(|view| &*view.analysis.profile);
+    Ok((at, presets::offered(own.config(), &own.root, profile)))
+}
+
+fn select_preset(session: &Arc<Session>, name: &str) -> Result<(), Error> {
+    let at = {
+        let mut state = session.state();
+        let state = &mut *state;
+        let (at, offered) = presets(state)?;
+        let own = &mut state.folders[at];
+        let Some(preset) = offered.into_iter().find(|preset| preset.name == name) else {
+            if presets::names(own.config()).any(|known| known == name) {
+                return Err(invalid(format!("what is open can't answer the preset {name}")));
+            }
+            let meant = nearest(name, presets::names(own.config()));
+            let meant = meant.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+            return Err(invalid(format!("there is no preset {name}{meant}")));
+        };
+        // A whole question: nothing of the one before stays.
+        let filters: Vec<String> = preset.filters.iter().map(ToString::to_string).collect();
+        own.layers.set_for_session("query.type", json!(preset.value_type));
+        own.layers.set_for_session("query.filters", json!(filters));
+        if let Some(profile) = preset.profile {
+            own.chosen.profile = Some(Some(Input::File(profile)));
+        }
+        own.chosen.base = Some(preset.base.map(Input::File));
+        own.read_settings(&state.trust);
+        at
+    };
+    session.load(at, Cause::Command);
+    Ok(())
+}
+
+fn offer_presets(session: &Arc<Session>) -> Result<Value, Error> {
+    let (_, mut offered) = presets(&session.state())?;
+    if offered.is_empty() {
+        return Err(invalid("no preset can be answered; run perflens.openProfile first"));
+    }
+    offered.truncate(CHOICES);
+    let choices: Vec<&str> = offered.iter().map(|preset| preset.name.as_str()).collect();
+    let result = json!({ "choices": choices, "example": "perflens.selectPreset NAME" });
+    let session = Arc::clone(session);
+    tokio::spawn(async move {
+        let titles = offered.iter().map(|preset| preset.title.clone()).collect();
+        match session.editor.choose("perflens: show what?".to_owned(), titles).await {
+            Ok(Some(title)) => {
+                if let Some(preset) = offered.iter().find(|preset| preset.title == title) {
+                    drop(select_preset(&session, &preset.name));
+                }
+            }
+            Ok(None) => {}
+            Err(CannotAsk) => session.state().offers = offered.iter().map(preset_offer).collect(),
+        }
+    });
+    Ok(result)
+}
+
+fn preset_offer(preset: &Offer) -> Command {
+    Command {
+        title: format!("perflens: show {}", preset.title),
+        command: "perflens.selectPreset".to_owned(),
+        arguments: Some(vec![json!(preset.name)]),
+    }
+}
+
 fn value_type_offer(choice: &str) -> Command {
     Command {
         title: format!("perflens: count {choice}"),
@@ -204,38 +279,53 @@ fn show_actions(session: &Arc<Session>, file: &str, line: u32) -> Result<Value, 
     Ok(result)
 }
 
-/// The result of a command as a message: most editors show nothing of results. One line where
-/// that is possible, as some have no more room.
+/// The result of a command as a message: most editors show nothing of results. One line, as some
+/// have no more room, and what matters first: VS Code shows about fifty characters of it.
 pub fn in_words(result: &Value) -> Option<String> {
-    const ROWS: usize = 5;
-    let texts = |rows: &Value, key: &str| -> Vec<String> {
-        let texts = rows.as_array().into_iter().flatten().filter_map(|row| row[key].as_str());
-        texts.take(ROWS).map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
-    };
     let words = match result {
         Value::String(text) => text.clone(),
-        Value::Array(_) => {
-            let hotspots = texts(result, "label");
-            let status =
-                texts(result, "text").into_iter().chain(result.as_array().into_iter().flatten().flat_map(|folder| {
-                    folder["details"]
-                        .as_array()
-                        .into_iter()
-                        .flatten()
-                        .filter_map(|text| text.as_str().map(str::to_owned))
-                }));
-            hotspots.into_iter().chain(status).collect::<Vec<_>>().join(" | ")
+        Value::Array(rows) if rows.iter().any(|row| row.get("rank").is_some()) => {
+            let place = |row: &Value| format!("{}:{}", row["file"].as_str().unwrap_or_default(), row["line"]);
+            few(rows, |row| format!("{} {} {}", share(row), name(&row["function"]), place(row))).join(" | ")
         }
-        Value::Object(_) => [("called by", "callers"), ("calls", "callees")]
+        Value::Array(folders) => {
+            let details = |folder: &Value| -> Vec<String> {
+                let details = folder["details"].as_array().into_iter().flatten();
+                // Details say all that the text does, once there is something.
+                let text = folder["text"].as_str().filter(|_| folder["state"] != "loaded");
+                text.into_iter().chain(details.filter_map(Value::as_str)).map(str::to_owned).collect()
+            };
+            folders.iter().flat_map(details).collect::<Vec<_>>().join(" | ")
+        }
+        Value::Object(_) => [("by", "callers"), ("calls", "callees")]
             .into_iter()
-            .map(|(heading, key)| (heading, texts(&result[key], "label").join(", ")))
-            .filter(|(_, rows)| !rows.is_empty())
-            .map(|(heading, rows)| format!("{heading} {rows}"))
+            .filter_map(|(heading, key)| {
+                let rows = few(result[key].as_array()?, |row| format!("{} {}", name(&row["name"]), share(row)));
+                (!rows.is_empty()).then(|| format!("{heading} {}", rows.join(", ")))
+            })
             .collect::<Vec<_>>()
             .join(" | "),
         _ => String::new(),
     };
     (!words.is_empty()).then_some(words)
+}
+
+/// The first rows of a result.
+fn few(rows: &[Value], words: impl Fn(&Value) -> String) -> Vec<String> {
+    const ROWS: usize = 5;
+    rows.iter().take(ROWS).map(words).collect()
+}
+
+/// A foreign name, short enough to leave room for others.
+fn name(value: &Value) -> String {
+    const MAX_CHARS: usize = 20;
+    shown_within(value.as_str().filter(|name| !name.is_empty()).unwrap_or("(no name)"), MAX_CHARS).into_owned()
+}
+
+/// The share that a label begins with, as all do.
+fn share(row: &Value) -> String {
+    let mut words = row["label"].as_str().unwrap_or_default().split_whitespace();
+    words.find(|word| word.ends_with('%') || word.ends_with("pp")).unwrap_or_default().to_owned()
 }
 
 /// Callers and callees of a place; looks through the samples.

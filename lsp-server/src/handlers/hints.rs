@@ -2,7 +2,6 @@
 
 use lsp_types::{InlayHint, InlayHintLabel, InlayHintTooltip, MarkupContent, MarkupKind, Range};
 use profiler_core::cancel::CancelFlag;
-use profiler_core::view::hint;
 use serde::{Deserialize, Serialize};
 
 use super::hover;
@@ -26,14 +25,7 @@ pub fn hints(snapshot: &Snapshot, range: Range) -> Vec<InlayHint> {
     let Some(file) = view.file(&snapshot.file) else { return Vec::new() };
     let document = &snapshot.document;
     let last = (range.end.line as usize).min(document.text.line_count() - 1);
-    // Only these are labelled; edits may have put lines of the profile into another order.
-    let profiled = || (range.start.line as usize..=last).filter_map(|line| document.map.profiled_line(line));
-    let (Some(lowest), Some(highest)) = (profiled().min(), profiled().max()) else { return Vec::new() };
-    let hints = match view.changes(file) {
-        Some(changes) => hint::change_hints(changes, lowest..=highest, &settings),
-        None => hint::hints(file, lowest..=highest, &settings, &|_| false),
-    };
-    let hints: Vec<_> = hints.into_iter().filter(|hint| !hint.is_gone).collect();
+    let hints = view.hints(file, &settings);
     (range.start.line as usize..=last)
         .filter_map(|line| {
             let profiled = document.map.profiled_line(line)?;

@@ -11,6 +11,7 @@ use profiler_core::view::hover::{self, Context, Subject};
 
 use super::places;
 use crate::state::Snapshot;
+use crate::when;
 
 /// What to tell about a position; slow.
 pub fn hover(snapshot: &Snapshot, position: Position, cancel: &CancelFlag) -> Option<Hover> {
@@ -44,9 +45,17 @@ fn text(snapshot: &Snapshot, subject: Subject, cancel: &CancelFlag) -> Option<St
         .filter_map(|value_type| Some((value_type, view.costs_of(value_type, cancel).ok()?)))
         .collect();
     let others: Vec<(usize, &Costs)> = others.iter().map(|(value_type, costs)| (*value_type, &**costs)).collect();
+    let owners = view.services.iter().map(|owner| (owner.name.as_str(), owner.matchers.as_slice()));
+    let services = match &view.services[..] {
+        [] => Vec::new(),
+        _ => analysis.stacks.owners(&analysis.profile, analysis.value_type, &target, owners, cancel).ok()?,
+    };
+    let measured = when::measured(analysis.profile.meta(), &when::now());
     let context = Context {
         others: &others,
         calls: Some(&calls),
+        services: &services,
+        measured: measured.as_deref(),
         is_edited: snapshot.document.map.differs(),
         ..Context::default()
     };

@@ -8,6 +8,7 @@ use tower_lsp::jsonrpc::Error;
 
 use super::commands::{folder, to_path};
 use super::{invalid, status};
+use crate::config::PathRule;
 use crate::session::{Cause, Session};
 use crate::state::folder::Shown;
 
@@ -68,15 +69,9 @@ pub(super) fn choose(session: &Arc<Session>, path: Option<String>, file: Option<
         let file = own.root.join(file);
         let inside = file.strip_prefix(&own.root).map(|inside| inside.to_string_lossy().into_owned());
         let to = inside.map_err(|_| invalid(format!("{} is not in this workspace", file.display())))?;
-        let mut rules: Vec<Value> =
-            own.config().paths.rules.iter().map(|rule| json!({ "from": rule.from, "to": rule.to })).collect();
-        rules.push(json!({ "from": path, "to": to }));
-        own.layers.set_for_session("paths.rules", Value::Array(rules));
-    }
-    {
-        let mut state = session.state();
-        let state = &mut *state;
-        state.folders[at].read_settings(&state.trust);
+        // Beside those of the settings, which may change.
+        own.chosen.rules.retain(|rule| rule.from != path);
+        own.chosen.rules.push(PathRule { from: path, to });
     }
     session.load(at, Cause::Command);
     Ok(Value::Null)

@@ -8,6 +8,8 @@ use serde::Serialize;
 
 use crate::state::State;
 use crate::state::folder::{Folder, Shown};
+use crate::state::view::View;
+use crate::when;
 
 /// The status of a folder.
 #[derive(Clone, Debug, Serialize)]
@@ -15,6 +17,9 @@ use crate::state::folder::{Folder, Shown};
 pub struct Status {
     /// The folder.
     pub folder: String,
+    /// The service, where this is the view of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
     /// `none`, `loading`, `loaded`, `comparing` or `error`.
     pub state: &'static str,
     /// For a status bar: two facts at most.
@@ -48,7 +53,8 @@ pub fn all(state: &State) -> Vec<Status> {
 pub fn of(state: &State, folder: &Folder) -> Status {
     let ignored: Vec<String> = folder.resolved.withheld.iter().map(ToString::to_string).collect();
     let mut status = Status {
-        folder: folder.root.display().to_string(),
+        folder: folder.scope().display().to_string(),
+        service: folder.service.as_ref().map(|service| service.name.clone()),
         state: "none",
         text: Words::NoProfile.text(),
         icon: Words::NoProfile.icon(),
@@ -91,6 +97,7 @@ pub fn of(state: &State, folder: &Folder) -> Status {
             status.icon = words.icon();
             status.details.push(plain(&whose(analysis, view.narrowing.as_ref())));
             status.details.push(format!("{}: {}", view.origin, summary::amount(analysis)));
+            status.details.extend(age(view));
             status.details.extend(view.notes.iter().cloned());
             status.origin = Some(view.origin.clone());
             status.total = Some(analysis.costs.total);
@@ -110,10 +117,27 @@ pub fn of(state: &State, folder: &Folder) -> Status {
             }
         }
     }
+    // Where nobody can be trusted, that is why settings are ignored.
+    if folder.service.is_none()
+        && folder.layers.workspace_file.is_some()
+        && let Some(problem) = state.trust.problem()
+    {
+        status.details.push(problem);
+    }
     for setting in &status.ignored {
         status.details.push(format!("ignored until this workspace is trusted: {setting}"));
     }
     status
+}
+
+/// How old the data is.
+fn age(view: &View) -> Option<String> {
+    let now = when::now();
+    if let Some(measured) = when::measured(view.analysis.profile.meta(), &now) {
+        return Some(format!("Measured {measured}."));
+    }
+    let written = when::written(view.written?, &now)?;
+    Some(format!("The profile does not say when it was measured; its file was written {written}."))
 }
 
 /// Where the value of a folder's profile went, in words.

@@ -17,6 +17,7 @@ use profiler_core::attribute::{FileGroups, Filter, Place};
 use profiler_core::cancel::{CancelFlag, Cancelled};
 use profiler_core::decode::{DecodeErrorKind, Limits};
 use profiler_core::paths::{Rule, Workspace, WorkspaceOptions};
+use profiler_core::profile::MergeError;
 use profiler_core::profile::Profile;
 use tokio::sync::Notify;
 
@@ -24,15 +25,22 @@ use cache::Known;
 pub use cache::{Profiles, Texts};
 pub use input::{Given, Input, decode_fetched};
 
+use crate::config::ServiceScope;
 use crate::source::Fetched;
 use crate::state::text::Text;
-use crate::state::view::View;
+use crate::state::view::{Owner, View};
 
 /// What to show. Equality is of the whole wish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
     /// The profile.
     pub profile: Input,
+    /// Profiles to show the sum of; when there are any, the first is `profile`.
+    pub parts: Vec<Part>,
+    /// Whose samples are to be told apart in hovers.
+    pub services: Vec<ServiceScope>,
+    /// Of files that a path of the profile could mean, those below this folder are meant.
+    pub preferred: Option<PathBuf>,
     /// The profile to compare with.
     pub base: Option<Input>,
     /// Bring the values to the base's sum before comparing.
@@ -50,6 +58,25 @@ pub struct Wish {
     /// Most bytes of a profile.
     pub max_bytes: u64,
 }
+
+/// One of several profiles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The file.
+    pub profile: PathBuf,
+    /// The service it is of.
+    pub service: String,
+}
+
+impl Part {
+    /// The filter that keeps its samples.
+    pub fn filter(&self) -> Option<Filter> {
+        format!("label.{PART_LABEL}={}", self.service).parse().ok()
+    }
+}
+
+/// The label by which samples of [parts](Part) are told apart.
+const PART_LABEL: &str = "perflens.service";
 
 /// Stops a load, and whoever waits for it, even where the load itself hangs on a disk.
 #[derive(Clone, Debug, Default)]
@@ -105,7 +132,10 @@ pub fn load(
     cancel: &CancelFlag,
 ) -> Result<(View, Arc<Workspace>), Failure> {
     let limits = Limits { max_bytes: wish.max_bytes, ..Limits::default() };
-    let Known { profile, texts } = read(&wish.profile, given.profile.as_deref(), profiles, &limits, cancel)?;
+    let Known { profile, texts } = match wish.parts.len() {
+        0 | 1 => read(&wish.profile, given.profile.as_deref(), profiles, &limits, cancel)?,
+        _ => read_sum(&wish.parts, profiles, &limits, cancel)?,
+    };
     let base = match &wish.base {
         Some(base) => Some(read(base, given.base.as_deref(), profiles, &limits, cancel)?.profile),
         None => None,
@@ -114,7 +144,10 @@ pub fn load(
     cancel.check()?;
 
     let name = |input: &Input, given: Option<&Arc<Fetched>>| given.map_or_else(|| input.name(), |it| it.name.clone());
-    let origin = name(&wish.profile, given.profile.as_ref());
+    let origin = match wish.parts.len() {
+        0 | 1 => name(&wish.profile, given.profile.as_ref()),
+        count => format!("{count} services"),
+    };
     let value_type = match &wish.value_type {
         Some(name) => profile.find_value_type(name).map_err(|error| Failure::Failed(format!("{origin}: {error}")))?,
         None => profile.meta().default_value_type,
@@ -142,8 +175,27 @@ pub fn load(
         .chain(profile.notes().iter().cloned())
         .chain(analysis.costs.notes.iter().cloned())
         .collect();
-    let view = View::new(origin, analysis, counts.as_ref(), comparison, texts, narrowing, notes);
+    let mut view = View::new(origin, analysis, counts.as_ref(), comparison, texts, narrowing, notes);
+    view.services = wish.services.iter().filter_map(|service| Owner::new(service, &wish.parts)).collect();
+    let written = |path: &Path| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    view.written = wish.profile.file().and_then(written);
     Ok((view, workspace))
+}
+
+/// Reads several profiles as one, with a label for each.
+fn read_sum(parts: &[Part], profiles: &Profiles, limits: &Limits, cancel: &CancelFlag) -> Result<Known, Failure> {
+    let known: Vec<Known> =
+        (parts.iter().map(|part| read(&Input::File(part.profile.clone()), None, profiles, limits, cancel)))
+            .collect::<Result<_, _>>()?;
+    let labelled: Vec<(&Profile, &str)> =
+        known.iter().zip(parts).map(|(known, part)| (&*known.profile, part.service.as_str())).collect();
+    let sum = Profile::labelled_sum(&labelled, PART_LABEL, cancel).map_err(|error| match error {
+        MergeError::Cancelled(_) => Failure::Cancelled,
+        error => Failure::Failed(format!("the profiles of the services can't be added up: {error}")),
+    })?;
+    // What the files were when the first of them was read.
+    let texts = Arc::clone(&known[0].texts);
+    Ok(Known { profile: Arc::new(sum), texts })
 }
 
 fn compare(
@@ -191,8 +243,12 @@ fn read(
 }
 
 fn open_workspace(wish: &Wish, cancel: &CancelFlag) -> Arc<Workspace> {
-    let options =
-        WorkspaceOptions { max_files: wish.max_files, rules: wish.rules.clone(), ..WorkspaceOptions::default() };
+    let options = WorkspaceOptions {
+        max_files: wish.max_files,
+        rules: wish.rules.clone(),
+        preferred: wish.preferred.clone(),
+        ..WorkspaceOptions::default()
+    };
     // The load's own flag must stop the listing too, but a late listing must not stop the load.
     let stop = CancelFlag::new();
     let (timer, load) = (stop.clone(), cancel.clone());

@@ -1,23 +1,25 @@
-//! One workspace folder: its settings, and what is shown for its files.
+//! One workspace folder, or a service in one: its settings, and what is shown for its files.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use profiler_core::paths::Workspace;
+use profiler_core::paths::{Rule, Workspace};
 use serde_json::Value;
 
 use super::view::View;
 use crate::config::toml_file::{WORKSPACE_FILE, WorkspaceFile};
 use crate::config::trust::{Trust, TrustStore};
-use crate::config::{Config, Layers, Resolved};
-use crate::loader::{Input, Stop, Wish};
+use crate::config::{Config, Layers, PathRule, Resolved, ServiceScope};
+use crate::loader::{Input, Part, Stop, Wish};
 
-/// A workspace folder.
+/// A workspace folder, or a service in one: what has a view of its own.
 #[derive(Debug)]
 pub struct Folder {
-    /// As the editor gave it.
+    /// The workspace folder as the editor gave it.
     pub root: PathBuf,
+    /// The service in it; `None` for the folder as a whole, which is the sum of its services.
+    pub service: Option<ServiceScope>,
     /// Where its settings come from.
     pub layers: Layers,
     /// Whether its own file may set everything.
@@ -48,6 +50,8 @@ pub struct Chosen {
     pub profile: Option<Option<Input>>,
     /// The base.
     pub base: Option<Option<Input>>,
+    /// What paths mean, besides the rules of the settings; of equal prefixes these count.
+    pub rules: Vec<PathRule>,
 }
 
 /// What is shown for a folder.
@@ -75,6 +79,7 @@ impl Folder {
     pub fn new(root: PathBuf, shared: &Layers, store: &TrustStore) -> Self {
         let mut folder = Self {
             root,
+            service: None,
             layers: shared.clone(),
             trust: Trust::Untrusted,
             resolved: Resolved::default(),
@@ -90,6 +95,30 @@ impl Folder {
         folder
     }
 
+    /// A service of this folder, with the folder's settings and nothing shown yet.
+    #[must_use]
+    pub fn with_service(&self, service: ServiceScope) -> Self {
+        Self {
+            root: self.root.clone(),
+            service: Some(service),
+            layers: self.layers.clone(),
+            trust: self.trust,
+            resolved: self.resolved.clone(),
+            chosen: Chosen::default(),
+            wish: None,
+            listed_for: HashSet::new(),
+            shown: Shown::Nothing,
+            generation: 0,
+            load: None,
+            worked: None,
+        }
+    }
+
+    /// The folder whose files this is for.
+    pub fn scope(&self) -> &Path {
+        self.service.as_ref().map_or(&self.root, |service| &service.folder)
+    }
+
     /// Reads the folder's own file again and lays all settings over each other.
     pub fn read_settings(&mut self, store: &TrustStore) {
         self.layers.workspace_file = WorkspaceFile::read(&self.root);
@@ -98,9 +127,27 @@ impl Folder {
         self.resolved = self.layers.resolve(self.trust);
     }
 
-    /// The profile to show.
+    /// The profile to show; `None` when there is none, or several.
     pub fn profile(&self) -> Option<Input> {
-        self.chosen.profile.clone().unwrap_or_else(|| self.config().source_file(&self.root).map(Input::File))
+        let of_settings = || {
+            let own = self.service.as_ref().and_then(|service| service.profile.clone());
+            own.or_else(|| self.config().source_file(&self.root)).map(Input::File)
+        };
+        self.chosen.profile.clone().unwrap_or_else(of_settings)
+    }
+
+    /// The profiles whose sum is shown: those of the services of a folder that has none itself.
+    fn parts(&self) -> Vec<Part> {
+        if self.service.is_some() || self.chosen.profile.is_some() || self.config().source.file.is_some() {
+            return Vec::new();
+        }
+        let services = self.config().services(&self.root).into_iter();
+        services.filter_map(|service| Some(Part { profile: service.profile?, service: service.name })).collect()
+    }
+
+    /// Whether a profile is wanted.
+    pub fn has_profile(&self) -> bool {
+        self.profile().is_some() || !self.parts().is_empty()
     }
 
     /// The profile to compare with.
@@ -110,7 +157,9 @@ impl Folder {
 
     /// The files that profile and base are read from.
     pub fn files(&self) -> impl Iterator<Item = PathBuf> + use<> {
-        self.profile().into_iter().chain(self.base()).filter_map(|input| input.file().map(Path::to_owned))
+        let inputs = self.profile().into_iter().chain(self.base());
+        let parts = self.parts().into_iter().map(|part| part.profile);
+        inputs.filter_map(|input| input.file().map(Path::to_owned)).chain(parts)
     }
 
     /// The files whose change changes what is shown.
@@ -131,14 +180,29 @@ impl Folder {
         let config = self.config();
         let mut roots = config.roots(&self.root);
         roots.extend(others.iter().filter(|other| **other != self.root).cloned());
+        let parts = self.parts();
+        let mut filters = config.query.filters.clone();
+        let (services, preferred) = match &self.service {
+            Some(service) => {
+                // A profile of its own is its own, unless it says otherwise.
+                filters.extend(service.matchers.iter().cloned());
+                (Vec::new(), Some(service.folder.clone()))
+            }
+            None => (config.services(&self.root), None),
+        };
+        let chosen = |rule: &Rule| self.chosen.rules.iter().any(|chosen| chosen.from == rule.from);
+        let rules = config.path_rules().into_iter().filter(|rule| !chosen(rule));
         Some(Wish {
-            profile: self.profile()?,
+            profile: self.profile().or_else(|| Some(Input::File(parts.first()?.profile.clone())))?,
+            parts,
+            services,
+            preferred,
             base: self.base(),
             normalize: config.query.normalize,
             value_type: config.query.value_type.clone(),
-            filters: config.query.filters.clone(),
+            filters,
             roots,
-            rules: config.path_rules(),
+            rules: rules.chain(self.chosen.rules.iter().map(Rule::from)).collect(),
             max_files: usize::try_from(config.limits.workspace_files.get()).unwrap_or(usize::MAX),
             max_bytes: u64::from(config.limits.profile_mebibytes.get()) << 20,
         })
@@ -168,6 +232,6 @@ impl Folder {
 
     /// Whether a file is below this folder; how deep the folder is, to find the closest.
     pub fn depth_above(&self, path: &Path) -> Option<usize> {
-        path.starts_with(&self.root).then(|| self.root.components().count())
+        path.starts_with(self.scope()).then(|| self.scope().components().count())
     }
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use lsp_types::{Command, Url};
 
 use crate::config::trust::TrustStore;
-use crate::config::{Config, Layers};
+use crate::config::{Config, Layers, ServiceScope};
 use crate::loader::Stop;
 use capabilities::Capabilities;
 use documents::{Document, Documents, file_path};
@@ -42,6 +42,8 @@ pub struct State {
     pub trust: TrustStore,
     /// Index of the folder whose profile was opened last.
     pub latest: Option<usize>,
+    /// The document that was opened last.
+    picked: Option<PathBuf>,
     /// The place in the list of hot spots that was gone to last.
     pub hotspot: Option<usize>,
     /// What stops the work that each progress is about.
@@ -76,6 +78,7 @@ impl State {
             shared: Layers::default(),
             trust,
             latest: None,
+            picked: None,
             hotspot: None,
             progress: HashMap::new(),
             offers: Vec::new(),
@@ -93,14 +96,48 @@ impl State {
 
     /// Takes a folder away, with what was shown for it.
     pub fn remove_folder(&mut self, root: &Path) {
-        let latest = self.latest.and_then(|at| self.folders.get(at)).map(|folder| folder.root.clone());
-        if let Some(at) = self.folders.iter().position(|folder| folder.root == root) {
-            let folder = self.folders.remove(at);
+        let latest = self.latest.and_then(|at| self.folders.get(at)).map(|folder| folder.scope().to_owned());
+        for folder in self.folders.extract_if(.., |folder| folder.root == root) {
             if let Some(load) = folder.load {
                 load.stop();
             }
         }
-        self.latest = latest.and_then(|root| self.folders.iter().position(|folder| folder.root == root));
+        self.latest = latest.and_then(|scope| self.folders.iter().position(|folder| folder.scope() == scope));
+    }
+
+    /// Has an entry for each service that the settings of its folder name, and no others.
+    pub fn follow_services(&mut self) {
+        let own = |folder: &Folder| (folder.root.clone(), folder.service.clone());
+        let latest = self.latest.and_then(|at| self.folders.get(at)).map(own);
+        let wanted: Vec<(PathBuf, ServiceScope)> = (self.folders.iter().filter(|folder| folder.service.is_none()))
+            .flat_map(|folder| folder.config().services(&folder.root).into_iter().map(|it| (folder.root.clone(), it)))
+            .collect();
+        let is_wanted = |folder: &Folder| {
+            let service = folder.service.as_ref();
+            service.is_none_or(|service| wanted.iter().any(|(root, it)| *root == folder.root && it == service))
+        };
+        let gone: Vec<Folder> = self.folders.extract_if(.., |folder| !is_wanted(folder)).collect();
+        for load in gone.iter().filter_map(|folder| folder.load.as_ref()) {
+            load.stop();
+        }
+        for (root, service) in wanted {
+            let is_there = |folder: &Folder| folder.root == root && folder.service.as_ref() == Some(&service);
+            if !self.folders.iter().any(is_there)
+                && let Some(folder) = self.folders.iter().find(|folder| folder.root == root)
+            {
+                let folder = folder.with_service(service);
+                self.folders.push(folder);
+            }
+        }
+        self.latest = latest.and_then(|latest| self.folders.iter().position(|folder| own(folder) == latest));
+        if !gone.is_empty() {
+            self.place_documents();
+        }
+    }
+
+    /// The workspace folders, each once.
+    pub fn roots(&self) -> Vec<PathBuf> {
+        self.folders.iter().filter(|folder| folder.service.is_none()).map(|folder| folder.root.clone()).collect()
     }
 
     /// The folder a file belongs to: the closest above it, else the first.
@@ -112,10 +149,16 @@ impl State {
             .or_else(|| (!self.folders.is_empty()).then_some(0))
     }
 
-    /// What is shown for a file: its folder's view, else the one that was opened last.
+    /// What is shown for a file: the view of its service or folder, else the one that was
+    /// opened last.
     pub fn view_of(&self, path: &Path) -> Option<&Folder> {
         let own = self.folder_of(path).map(|at| &self.folders[at]);
+        let around = || {
+            let root = &own?.root;
+            self.folders.iter().find(|folder| folder.service.is_none() && folder.root == *root)
+        };
         own.filter(|folder| folder.view().is_some())
+            .or_else(|| around().filter(|folder| folder.view().is_some()))
             .or_else(|| self.latest_folder().filter(|folder| folder.view().is_some()))
             .or(own)
     }
@@ -139,6 +182,41 @@ impl State {
         })
     }
 
+    /// A document is being looked at: in a folder with services, it picks the one that commands
+    /// are about.
+    pub fn pick_service(&mut self, uri: &Url) {
+        self.picked = file_path(uri);
+        if let Some(at) = self.picked_service() {
+            self.latest = Some(at);
+            self.hotspot = None;
+        }
+    }
+
+    /// What is shown for the document that is being looked at, in a folder with services.
+    fn picked_service(&self) -> Option<usize> {
+        let at = self.folder_of(self.picked.as_ref()?)?;
+        let root = &self.folders[at].root;
+        let has_services = self.folders.iter().any(|folder| folder.service.is_some() && folder.root == *root);
+        (has_services && self.folders[at].wish.is_some()).then_some(at)
+    }
+
+    /// A profile was loaded for a folder: commands are about that, or about what the document
+    /// that is being looked at picks, unless the user asked for it.
+    pub fn loaded(&mut self, folder: usize, is_asked_for: bool) {
+        let picked = self.picked_service();
+        if is_asked_for && picked != Some(folder) {
+            self.picked = None;
+        }
+        match picked {
+            Some(picked) if !is_asked_for => self.latest = Some(picked),
+            // Services come along with their folder.
+            _ if is_asked_for || self.latest.is_none() || self.folders[folder].service.is_none() => {
+                self.latest = Some(folder);
+            }
+            _ => {}
+        }
+    }
+
     /// Opens a document.
     pub fn open_document(&mut self, uri: Url, version: i32, content: String) {
         let Some(path) = file_path(&uri) else { return };
@@ -160,7 +238,15 @@ impl State {
         if let Some(folder) = self.view_of(&document.path)
             && let Shown::View(view, workspace) = &folder.shown
         {
-            document.file = workspace.file_at(&document.path).map_or_else(|| document.path.clone(), |file| file.path);
+            document.file = match workspace.file_at(&document.path) {
+                Some(file) => file.path,
+                None => match view.foreign_path(workspace, &document.path) {
+                    Some(path) => path,
+                    // The same path, but nobody knows whether it is the same text.
+                    None if view.is_foreign(&document.path) => PathBuf::new(),
+                    None => document.path.clone(),
+                },
+            };
             document.remap(view.profiled_text(&document.file).cloned());
         }
         document
@@ -170,6 +256,10 @@ impl State {
     pub fn show(&mut self, folder: usize, shown: Shown) {
         self.folders[folder].shown = shown;
         self.hotspot = None;
+        self.place_documents();
+    }
+
+    fn place_documents(&mut self) {
         // Beside what there is: should this fail, no document is lost.
         let placed: Vec<Document> =
             self.documents.iter().map(|document| self.placed(Document::clone(document))).collect();

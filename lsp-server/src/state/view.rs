@@ -2,17 +2,21 @@
 //! computed when first asked for.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use profiler_core::attribute::analysis::{Analysis, ComparedTo};
 use profiler_core::attribute::narrow::Narrowing;
-use profiler_core::attribute::{Costs, GroupId};
+use profiler_core::attribute::{Costs, FileGroup, Filter, GroupId, Place};
 use profiler_core::cancel::{CancelFlag, Cancelled};
+use profiler_core::paths::Workspace;
 use profiler_core::view::by_file::{ChangeIndex, FileChanges, FileCosts, FileIndex};
+use profiler_core::view::hint::{self, Hint, Settings};
 
 use super::text::Text;
-use crate::loader::Texts;
+use crate::config::ServiceScope;
+use crate::loader::{Part, Texts};
 
 /// What is shown.
 #[derive(Debug)]
@@ -33,8 +37,46 @@ pub struct View {
     pub narrowing: Option<Narrowing>,
     /// What could not be done; sentences.
     pub notes: Vec<String>,
+    /// Whose samples hovers tell apart.
+    pub services: Vec<Owner>,
+    /// When the profile's file was written, as far as that is known.
+    pub written: Option<SystemTime>,
     /// Costs of other value types, once someone asked.
     others: Mutex<HashMap<usize, Arc<Costs>>>,
+    /// The hints of whole files, once someone asked.
+    hints: Mutex<FileHints>,
+}
+
+type FileHints = HashMap<(GroupId, Settings), Arc<[Hint]>>;
+
+/// Hints are kept up to this many; then it starts over.
+const MAX_HINTS: usize = 500_000;
+
+/// Whether a file is of a dependency or toolchain, and no copy of it is in the workspace.
+fn is_foreign(group: &FileGroup) -> bool {
+    group.placement.as_ref().is_some_and(|placement| {
+        matches!(placement.place, Place::Dependency | Place::Toolchain) && placement.path.is_none()
+    })
+}
+
+/// Whose samples are whose.
+#[derive(Clone, Debug)]
+pub struct Owner {
+    /// The service.
+    pub name: String,
+    /// All must hold.
+    pub matchers: Vec<Filter>,
+}
+
+impl Owner {
+    /// A service: by its matchers, and where the sum is made of its own profile, by that. `None`
+    /// when neither tells its samples from others.
+    pub fn new(service: &ServiceScope, parts: &[Part]) -> Option<Self> {
+        let own = parts.iter().find(|part| parts.len() > 1 && part.service == service.name);
+        let own = own.and_then(Part::filter);
+        let matchers: Vec<Filter> = service.matchers.iter().cloned().chain(own).collect();
+        (!matchers.is_empty()).then(|| Self { name: service.name.clone(), matchers })
+    }
 }
 
 /// A comparison, and where the rows of each file are in it.
@@ -74,7 +116,10 @@ impl View {
             texts,
             narrowing,
             notes,
+            services: Vec::new(),
+            written: None,
             others: Mutex::default(),
+            hints: Mutex::default(),
         }
     }
 
@@ -82,6 +127,26 @@ impl View {
     pub fn file(&self, path: &Path) -> Option<FileCosts<'_>> {
         let file = self.index.at(&self.analysis, path)?;
         Some(self.group(file))
+    }
+
+    /// The path by which the profile names a file of a dependency or toolchain that is here on
+    /// this machine. `None` unless it is of the very same version: lines of another would be
+    /// other lines.
+    pub fn foreign_path(&self, workspace: &Workspace, path: &Path) -> Option<PathBuf> {
+        let (own, name) = (workspace.versioned(path.to_str()?)?, path.file_name()?.to_str()?);
+        let profile = &self.analysis.profile;
+        let groups = self.analysis.groups.all().iter().filter(|group| is_foreign(group));
+        groups
+            .flat_map(|group| &group.files)
+            .map(|&file| profile.path(file))
+            .find(|path| path.rsplit('/').next() == Some(name) && workspace.versioned(path).as_ref() == Some(&own))
+            .map(PathBuf::from)
+    }
+
+    /// Whether a path is known to be of a dependency or toolchain.
+    pub fn is_foreign(&self, path: &Path) -> bool {
+        let group = self.index.at(&self.analysis, path);
+        group.is_some_and(|group| is_foreign(self.analysis.groups.get(group)))
     }
 
     /// The costs of a file of the profile.
@@ -136,5 +201,27 @@ impl View {
         let costs = Arc::new(self.analysis.costs_of(value_type, cancel)?);
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(Arc::clone(others.entry(value_type).or_insert(costs)))
+    }
+
+    /// The hints of a file, in its order. Which lines have one depends on all of them, so they
+    /// are made for the whole file, and once: it is asked for with every keystroke.
+    pub fn hints(&self, file: FileCosts<'_>, settings: &Settings) -> Arc<[Hint]> {
+        let key = (file.file, *settings);
+        let lock = || self.hints.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(hints) = lock().get(&key) {
+            return Arc::clone(hints);
+        }
+        let made = match self.changes(file) {
+            Some(changes) => hint::change_hints(changes, 1..=u32::MAX, settings),
+            None => hint::hints(file, 1..=u32::MAX, settings, &|_| false),
+        };
+        // What only the base has is no line of the document.
+        let made: Arc<[Hint]> = made.into_iter().filter(|hint| !hint.is_gone).collect();
+        let mut kept = lock();
+        if kept.values().map(|hints| hints.len()).sum::<usize>() + made.len() > MAX_HINTS {
+            kept.clear();
+        }
+        kept.insert(key, Arc::clone(&made));
+        made
     }
 }

@@ -144,6 +144,7 @@ impl Message {
             if takes_none || object.get("params").is_some_and(Value::is_null) {
                 object.remove("params");
             }
+            notifications::mend_version(object);
             // Our own requests have parameters by name only, all of which may be left out.
             let is_ours = object["method"].as_str().is_some_and(|method| method.starts_with("perflens/"));
             if is_ours && object.get("params").is_none_or(|params| params == &Value::Array(Vec::new())) {

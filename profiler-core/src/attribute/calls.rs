@@ -1,16 +1,17 @@
-//! Who calls a line or function, and what it calls: found by looking through the samples when
-//! asked, since most sessions never ask.
+//! Who calls a line or function, what it calls, and whose its cost is: found by looking through
+//! the samples when asked, since most sessions never ask.
 //!
 //! Every sample counts once per caller and once per callee, however often they meet in its
 //! stack. So a row never exceeds the target's cumulative cost, but rows may add up to more.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::filter::THREAD_LABELS;
 use super::frames::FrameRows;
 use super::pass::Selection;
-use super::{FileGroups, GroupId, Stacks};
+use super::{FileGroups, Filter, GroupId, Place, Stacks};
 use crate::cancel::{CancelFlag, Cancelled};
-use crate::profile::{LineNo, Profile};
+use crate::profile::{Label, LabelValue, LineNo, Profile};
 
 /// What to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,30 @@ pub struct Calls {
     pub callers: Vec<Neighbour>,
     /// Functions it calls; likewise.
     pub callees: Vec<Neighbour>,
+    /// For a target in code of others: the lines of the workspace that lead to it, over however
+    /// many frames; likewise.
+    pub own_callers: Vec<Neighbour>,
+    /// Σv by thread, as far as samples name one; by falling |value|, then by name.
+    pub threads: Vec<Portion>,
+    /// Of a line that several functions share, such as instances of a generic one: Σv by
+    /// function, likewise. Samples that pass several count for each.
+    pub functions: Vec<Portion>,
+}
+
+/// A part of a cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Portion {
+    /// Whose it is.
+    pub name: String,
+    /// Σv of its samples.
+    pub value: i64,
+}
+
+/// Portions by falling |value|, then by name.
+fn sorted(portions: impl Iterator<Item = (String, i64)>) -> Vec<Portion> {
+    let mut portions: Vec<Portion> = portions.map(|(name, value)| Portion { name, value }).collect();
+    portions.sort_by(|a, b| b.value.unsigned_abs().cmp(&a.value.unsigned_abs()).then_with(|| a.name.cmp(&b.name)));
+    portions
 }
 
 /// A function next to the target.
@@ -52,6 +77,39 @@ pub struct Neighbour {
     pub value: i64,
 }
 
+impl Target {
+    /// The file it is in.
+    fn file(&self) -> GroupId {
+        match self {
+            Self::Line(file, _) | Self::Function(_, file) => *file,
+        }
+    }
+}
+
+/// What names the thread of a sample; labels that producers prefer come first.
+fn thread_of(profile: &Profile, sample: usize) -> Option<LabelValue> {
+    let labels = profile.samples().labels(sample);
+    let rank = |label: &&Label| THREAD_LABELS.iter().position(|key| *key == profile.text(label.key));
+    labels.iter().filter(|label| rank(label).is_some()).min_by_key(rank).map(|label| label.value)
+}
+
+/// Empty unless samples name threads.
+fn threads_by_name(profile: &Profile, threads: FxHashMap<Option<LabelValue>, i64>) -> Vec<Portion> {
+    if threads.keys().all(Option::is_none) {
+        return Vec::new();
+    }
+    let mut by_name: FxHashMap<String, i64> = FxHashMap::default();
+    for (thread, value) in threads {
+        let name = match thread {
+            Some(LabelValue::Text(text)) => profile.text(text).to_owned(),
+            Some(LabelValue::Number(number, _)) => number.to_string(),
+            None => "none named".to_owned(),
+        };
+        *by_name.entry(name).or_default() += value;
+    }
+    sorted(by_name.into_iter())
+}
+
 /// Values by (function row, line row).
 type Edges = FxHashMap<(u32, u32), i64>;
 
@@ -66,15 +124,20 @@ impl Stacks {
         cancel: &CancelFlag,
     ) -> Result<Calls, Cancelled> {
         let is_target = self.matcher(target);
-        let has_target: Vec<bool> = std::iter::once(crate::profile::LocId::NONE)
-            .chain(profile.locations().ids())
-            .map(|location| self.frames.of(location).any(|frame| is_target(&frame)))
-            .collect();
+        let has_target = self.locations_with(profile, target);
         let selection = Selection::of(&self.filters);
         let samples = profile.samples();
         let mut calls = Calls::default();
         let mut callers = Counter::default();
         let mut callees = Counter::default();
+        let mut own_callers: Edges = Edges::default();
+        let mut threads: FxHashMap<Option<LabelValue>, i64> = FxHashMap::default();
+        let mut of_functions: FxHashMap<u32, i64> = FxHashMap::default();
+        let mut met_functions: FxHashSet<u32> = FxHashSet::default();
+        let is_own = |file: GroupId| {
+            groups.get(file).placement.as_ref().is_some_and(|placement| placement.place == Place::Workspace)
+        };
+        let is_foreign = groups.has_workspace() && !is_own(target.file());
         let mut frames: Vec<FrameRows> = Vec::new();
         for (sample, &value) in samples.values(value_type).iter().enumerate() {
             if sample % 4096 == 0 {
@@ -99,6 +162,17 @@ impl Stacks {
             if frames.last().is_some_and(&is_target) {
                 calls.root += value;
             }
+            *threads.entry(thread_of(profile, sample)).or_default() += value;
+            met_functions.extend(frames.iter().filter(|frame| is_target(frame)).map(|frame| frame.function()));
+            for function in met_functions.drain() {
+                *of_functions.entry(function).or_default() += value;
+            }
+            if is_foreign
+                && let Some(at) = frames.iter().position(&is_target)
+                && let Some(own) = frames[at..].iter().find(|frame| is_own(self.frames.lines[frame.line as usize].file))
+            {
+                *own_callers.entry((own.function(), own.line)).or_default() += value;
+            }
             for pair in frames.windows(2) {
                 let [inner, outer] = pair else { continue };
                 if is_target(inner) {
@@ -113,7 +187,60 @@ impl Stacks {
         }
         calls.callers = self.neighbours(profile, groups, &callers);
         calls.callees = self.neighbours(profile, groups, &callees);
+        calls.own_callers = self.lines_of(profile, groups, &own_callers);
+        calls.threads = threads_by_name(profile, threads);
+        if matches!(target, Target::Line(..)) && of_functions.len() > 1 {
+            let name = |row: u32| self.frames.functions[row as usize].name.to_string();
+            calls.functions = sorted(of_functions.into_iter().map(|(row, value)| (name(row), value)));
+        }
         Ok(calls)
+    }
+
+    /// Σv of the samples that pass a target, by whose they are: each by filters about labels, all
+    /// of which must hold. In the order given; a sample counts for everyone whose it is.
+    pub fn owners<'o>(
+        &self,
+        profile: &Profile,
+        value_type: usize,
+        target: &Target,
+        owners: impl IntoIterator<Item = (&'o str, &'o [Filter])>,
+        cancel: &CancelFlag,
+    ) -> Result<Vec<Portion>, Cancelled> {
+        let has_target = self.locations_with(profile, target);
+        let mut portions: Vec<(Selection<'_>, Portion)> = owners
+            .into_iter()
+            .map(|(name, filters)| (Selection::of(filters), Portion { name: name.to_owned(), value: 0 }))
+            .collect();
+        let selection = Selection::of(&self.filters);
+        let samples = profile.samples();
+        for (sample, &value) in samples.values(value_type).iter().enumerate() {
+            if sample % 4096 == 0 {
+                cancel.check()?;
+            }
+            let mut stack = samples.stack(sample);
+            if let Some(pruning) = &self.pruning {
+                stack = pruning.apply(stack);
+            }
+            if value == 0
+                || !stack.iter().any(|location| has_target[location.index()])
+                || !selection.keeps(profile, &self.frames, sample, stack)
+            {
+                continue;
+            }
+            for (owner, portion) in &mut portions {
+                portion.value += if owner.keeps_labels(profile, sample) { value } else { 0 };
+            }
+        }
+        Ok(portions.into_iter().map(|(_, portion)| portion).collect())
+    }
+
+    /// Per location whether one of its frames is the target.
+    fn locations_with(&self, profile: &Profile, target: &Target) -> Vec<bool> {
+        let is_target = self.matcher(target);
+        std::iter::once(crate::profile::LocId::NONE)
+            .chain(profile.locations().ids())
+            .map(|location| self.frames.of(location).any(|frame| is_target(&frame)))
+            .collect()
     }
 
     fn matcher(&self, target: &Target) -> impl Fn(&FrameRows) -> bool + use<> {
@@ -128,6 +255,27 @@ impl Stacks {
         // Row 0 is what has no row: never a target.
         let row = row.and_then(|row| u32::try_from(row).ok()).unwrap_or(0);
         move |frame: &FrameRows| row != 0 && row == if is_line { frame.line } else { frame.function() }
+    }
+
+    /// Lines with their functions, by falling |value|.
+    fn lines_of(&self, profile: &Profile, groups: &FileGroups, edges: &Edges) -> Vec<Neighbour> {
+        let rows = edges.iter().map(|(&(function, line), &value)| {
+            let (function, line) = (&self.frames.functions[function as usize], self.frames.lines[line as usize]);
+            Neighbour {
+                name: function.name.to_string(),
+                file: line.file,
+                start_line: function.start_line,
+                line: line.line,
+                value,
+            }
+        });
+        let mut rows: Vec<Neighbour> = rows.collect();
+        rows.sort_by(|a, b| {
+            (b.value.unsigned_abs().cmp(&a.value.unsigned_abs()))
+                .then_with(|| groups.display(profile, a.file).cmp(groups.display(profile, b.file)))
+                .then_with(|| (a.line, &a.name).cmp(&(b.line, &b.name)))
+        });
+        rows
     }
 
     fn neighbours(&self, profile: &Profile, groups: &FileGroups, counter: &Counter) -> Vec<Neighbour> {

@@ -21,7 +21,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Labels by which producers name the thread of a sample.
-const THREAD_LABELS: &[&str] = &["thread", "thread.name", "thread_name", "thread.id", "thread_id", "tid"];
+pub(super) const THREAD_LABELS: &[&str] = &["thread", "thread.name", "thread_name", "thread.id", "thread_id", "tid"];
 
 /// One condition. Parsed from text by [`FromStr`]; displays as that text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -112,6 +112,23 @@ impl Filter {
         self.is_negated
     }
 
+    /// How it compares: `=`, `~` or `^`, with a `!` before it when negated.
+    pub fn operator(&self) -> &'static str {
+        match (self.is_negated, self.operator) {
+            (false, Operator::Equal) => "=",
+            (false, Operator::Contains) => "~",
+            (false, Operator::StartsWith) => "^",
+            (true, Operator::Equal) => "!=",
+            (true, Operator::Contains) => "!~",
+            (true, Operator::StartsWith) => "!^",
+        }
+    }
+
+    /// What it compares with.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
     /// Whether the label of a sample is one this filter looks at.
     pub fn looks_at_label(&self, key: &str) -> bool {
         match &self.field {
@@ -194,14 +211,7 @@ impl fmt::Display for Filter {
             Field::Thread => f.write_str("thread")?,
             Field::Label(key) => write!(f, "label.{key}")?,
         }
-        if self.is_negated {
-            f.write_str("!")?;
-        }
-        f.write_str(match self.operator {
-            Operator::Equal => "=",
-            Operator::Contains => "~",
-            Operator::StartsWith => "^",
-        })?;
+        f.write_str(self.operator())?;
         f.write_str(&self.value)
     }
 }

@@ -279,6 +279,11 @@ impl Selection<'_> {
                 return false;
             }
         }
+        self.keeps_labels(profile, sample)
+    }
+
+    /// Whether the filters about labels keep a sample.
+    pub(super) fn keeps_labels(&self, profile: &Profile, sample: usize) -> bool {
         self.label_filters.iter().all(|filter| {
             let found = profile.samples().labels(sample).iter().any(|label| {
                 filter.looks_at_label(profile.text(label.key))

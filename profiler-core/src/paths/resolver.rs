@@ -110,7 +110,7 @@ impl Workspace {
     }
 
     fn claimed(&self, files: Vec<WorkspaceFile>, by: String, query: &PathQuery<'_>) -> Resolution {
-        match choose(self.examine(files, query)) {
+        match self.choose(self.examine(files, query)) {
             Ok(candidate) => candidate.accept(How::Ecosystem { by }, ECOSYSTEM, &[]),
             Err(refusal) => refusal,
         }
@@ -125,7 +125,7 @@ impl Workspace {
                 components = count;
                 files.clear();
             }
-            if count == components && count > 0 && files.len() <= MAX_CANDIDATES {
+            if count == components && count > 0 && (files.len() <= MAX_CANDIDATES || self.prefers(&file())) {
                 files.push(file());
             }
         };
@@ -148,7 +148,12 @@ impl Workspace {
         files.sort();
         files.dedup();
         if files.len() > MAX_CANDIDATES {
-            return files.into_iter().map(Candidate::unread).collect();
+            // Too many to compare; but for those that are preferred.
+            let preferred: Vec<WorkspaceFile> = files.iter().filter(|file| self.prefers(file)).cloned().collect();
+            if preferred.is_empty() || preferred.len() > MAX_CANDIDATES {
+                return files.into_iter().map(Candidate::unread).collect();
+            }
+            files = preferred;
         }
         let read = |file| Candidate { examined: evidence::examine(&file, query, &self.index), file };
         files.into_iter().map(read).collect()
@@ -165,7 +170,7 @@ impl Workspace {
                     votes.add(&path, file, components, true, &self.index);
                 }
                 Stage::Open(Open { path, components: components @ 2.., candidates, elsewhere }) => {
-                    let Ok(candidate) = choose(candidates.clone()) else { continue };
+                    let Ok(candidate) = self.choose(candidates.clone()) else { continue };
                     let Candidate { file, examined } = candidate;
                     let doubtful = examined.objection().is_some() || (elsewhere.is_some() && !examined.confirms());
                     if !doubtful {
@@ -196,7 +201,7 @@ impl Workspace {
             0 if self.index.complete => Err(no_match(NoMatchReason::UnknownName)),
             0 => Err(no_match(NoMatchReason::IndexIncomplete)),
             1 => self.by_name(open),
-            _ => Self::by_suffix(open),
+            _ => self.by_suffix(open),
         };
         match choice {
             Ok(Choice { candidate, how, score, support }) => {
@@ -219,15 +224,15 @@ impl Workspace {
             let led = |candidate: &Candidate| led.iter().any(|led| led.file == candidate.file);
             contenders.extend(open.candidates.into_iter().filter(|candidate| !led(candidate)));
         }
-        let candidate = choose(contenders)?;
+        let candidate = self.choose(contenders)?;
         match led.into_iter().find(|led| led.file == candidate.file) {
             Some(led) => Ok(Choice { candidate, how: led.how, score: LEARNED, support: led.support }),
             None => Err(candidate.refuse(NoMatchReason::FunctionsElsewhere)),
         }
     }
 
-    fn by_suffix(open: Open) -> Result<Choice, Resolution> {
-        let candidate = choose(open.candidates)?;
+    fn by_suffix(&self, open: Open) -> Result<Choice, Resolution> {
+        let candidate = self.choose(open.candidates)?;
         let tenths = u8::try_from(open.components).unwrap_or(u8::MAX).saturating_mul(10);
         let score = Score(tenths.saturating_add(50).min(SUFFIX_MOST));
         // Told from the root on, as all paths are.
@@ -244,7 +249,7 @@ impl Workspace {
             let possible = open.candidates.into_iter().map(|candidate| candidate.file).collect();
             return Err(Resolution::NoMatch { reason: NoMatchReason::OnlyTheName, possible });
         }
-        let candidate = choose(open.candidates)?;
+        let candidate = self.choose(open.candidates)?;
         let telling = matches!(candidate.examined.functions, Functions::There { distinctive } if distinctive || bare);
         let score = if telling && self.index.complete { NAME_CONFIRMED } else { NAME_ONLY };
         Ok(Choice { candidate, how: How::UniqueName, score, support: 0 })
@@ -283,26 +288,32 @@ impl Candidate {
     }
 }
 
-/// The candidate that the texts clearly favour; the only one needs no favour. Without one, the
-/// refusal.
-fn choose(mut candidates: Vec<Candidate>) -> Result<Candidate, Resolution> {
-    candidates.sort_by(|a, b| b.examined.adjustment().cmp(&a.examined.adjustment()).then_with(|| a.file.cmp(&b.file)));
-    let clear = match &candidates[..] {
-        [first, second, ..] => first.examined.adjustment() - second.examined.adjustment() >= CLEAR_MARGIN,
-        [_] => true,
-        [] => return Err(no_match(NoMatchReason::UnknownName)),
-    };
-    if clear {
-        return Ok(candidates.swap_remove(0));
+impl Workspace {
+    /// The candidate that the texts clearly favour; the only one needs no favour. Of several
+    /// that they favour alike, the one in the preferred folder. Without one, the refusal.
+    fn choose(&self, mut candidates: Vec<Candidate>) -> Result<Candidate, Resolution> {
+        candidates
+            .sort_by(|a, b| b.examined.adjustment().cmp(&a.examined.adjustment()).then_with(|| a.file.cmp(&b.file)));
+        let Some(best) = candidates.first().map(|first| first.examined.adjustment()) else {
+            return Err(no_match(NoMatchReason::UnknownName));
+        };
+        let equals = candidates.iter().take_while(|it| best - it.examined.adjustment() < CLEAR_MARGIN).count();
+        if equals == 1 {
+            return Ok(candidates.swap_remove(0));
+        }
+        let preferred: Vec<usize> = (0..equals).filter(|&at| self.prefers(&candidates[at].file)).collect();
+        if let [at] = preferred[..] {
+            return Ok(candidates.swap_remove(at));
+        }
+        let objection = candidates[0].examined.objection();
+        let mut candidates: Vec<WorkspaceFile> = candidates.into_iter().map(|candidate| candidate.file).collect();
+        candidates.sort();
+        Err(match objection {
+            // It speaks against the best, so against all of them.
+            Some(reason) => Resolution::NoMatch { reason, possible: candidates },
+            None => Resolution::Ambiguous { candidates },
+        })
     }
-    let objection = candidates[0].examined.objection();
-    let mut candidates: Vec<WorkspaceFile> = candidates.into_iter().map(|candidate| candidate.file).collect();
-    candidates.sort();
-    Err(match objection {
-        // It speaks against the best, so against all of them.
-        Some(reason) => Resolution::NoMatch { reason, possible: candidates },
-        None => Resolution::Ambiguous { candidates },
-    })
 }
 
 /// A file of the workspace, unless it is one that only happens to be stored there.

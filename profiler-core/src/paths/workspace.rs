@@ -6,9 +6,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::ecosystem::Ecosystems;
+use super::ecosystem::{Claim, Ecosystems, Query};
 use super::index::{Index, OnDisk};
-use super::resolution::{PathQuery, Resolution, WorkspaceFile};
+use super::resolution::{OutsideKind, PathQuery, Resolution, WorkspaceFile};
 use super::rules::{Rule, Rules};
 use super::source_path::{Case, SourcePath};
 use super::{clean, resolver};
@@ -24,11 +24,13 @@ pub struct WorkspaceOptions {
     pub max_files: usize,
     /// The user's rules. Their order does not matter: the longest prefix wins.
     pub rules: Vec<Rule>,
+    /// Of files that fit a path equally well, the one below this folder is meant.
+    pub preferred: Option<PathBuf>,
 }
 
 impl Default for WorkspaceOptions {
     fn default() -> Self {
-        Self { case: Case::default(), max_files: 200_000, rules: Vec::new() }
+        Self { case: Case::default(), max_files: 200_000, rules: Vec::new(), preferred: None }
     }
 }
 
@@ -82,6 +84,7 @@ pub struct Workspace {
     pub(super) rules: Rules,
     notes: Vec<Note>,
     roots: Vec<PathBuf>,
+    preferred: Option<PathBuf>,
 }
 
 impl fmt::Debug for Workspace {
@@ -100,7 +103,12 @@ impl Workspace {
         let index = Index::build(roots, options, stop, &mut notes);
         let ecosystems = Ecosystems::read(&index, &mut notes);
         let rules = Rules::new(&options.rules, &mut notes);
-        Self { index, ecosystems, rules, notes, roots: roots.to_vec() }
+        Self { index, ecosystems, rules, notes, roots: roots.to_vec(), preferred: options.preferred.clone() }
+    }
+
+    /// Whether a file is to be taken before others that fit as well.
+    pub(super) fn prefers(&self, file: &WorkspaceFile) -> bool {
+        self.preferred.as_ref().is_some_and(|folder| file.path.starts_with(folder))
     }
 
     /// Whether every file below the roots is known.
@@ -139,6 +147,28 @@ impl Workspace {
             }
             _ => file.path.display().to_string(),
         }
+    }
+
+    /// What a path is of a versioned dependency or toolchain: whose it is, and its place in
+    /// there. Equal values are one file, wherever copies of it are kept. `None` for the
+    /// workspace's own code, and where the path doesn't tell the version: nobody knows then
+    /// whether lines are the same.
+    pub fn versioned(&self, path: &str) -> Option<(OutsideKind, String)> {
+        let parsed = SourcePath::parse(&clean::clean(path))?;
+        let asked = PathQuery { path, ..PathQuery::default() };
+        let Claim::Outside { kind, .. } =
+            self.ecosystems.claim(&Query { path: &parsed, asked: &asked }, &self.index)?
+        else {
+            return None;
+        };
+        let (OutsideKind::Dependency { version: Some(version), .. }
+        | OutsideKind::Toolchain { version: Some(version), .. }) = &kind
+        else {
+            return None;
+        };
+        let at = parsed.parts().iter().rposition(|part| part.contains(version.as_str()))?;
+        let inner = parsed.parts()[at + 1..].join("/");
+        (!inner.is_empty()).then_some((kind, inner))
     }
 
     /// The workspace file at a path of this machine, such as an editor's document: the key

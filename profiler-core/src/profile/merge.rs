@@ -1,12 +1,14 @@
 //! Several profiles as one, for what comes in parts: the instances of a service, each with a
-//! snapshot of its own.
+//! snapshot of its own; and for the services of a whole, whose samples then say whose they are.
 //!
 //! Every sample of every part is a sample of the whole, so totals add up exactly; tables are
 //! shared as far as their rows are equal.
 
 use rustc_hash::FxHashMap;
 
-use super::{BuildError, FuncId, Label, LabelValue, Line, LocId, MapId, Mapping, Profile, ProfileBuilder, StrId};
+use super::{BuildError, FuncId, Label, LabelValue, Line, LineDetail, LocId, MapId, Mapping, Profile};
+use super::{ProfileBuilder, StrId, ValueType};
+use crate::cancel::{CancelFlag, Cancelled};
 
 /// Profiles can't be added up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +16,12 @@ pub enum MergeError {
     /// They don't measure the same.
     #[error("its parts measure different things: {0} and {1}")]
     ValueTypes(String, String),
+    /// No value type is in all of them.
+    #[error("they have no value type in common")]
+    NothingInCommon,
+    /// Someone stopped it.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
     /// Together they are too much.
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -40,7 +48,8 @@ impl Profile {
             let meta = builder.meta();
             meta.time_ns = [meta.time_ns, part.meta.time_ns].into_iter().flatten().min();
             meta.duration_ns = meta.duration_ns.max(part.meta.duration_ns);
-            append(&mut builder, part)?;
+            let columns: Vec<usize> = (0..part.value_types.len()).collect();
+            append(&mut builder, part, &columns, None, &CancelFlag::new())?;
             for note in &part.notes {
                 if !builder.profile.notes.contains(note) {
                     builder.note(note.clone());
@@ -48,6 +57,27 @@ impl Profile {
             }
         }
         Ok(Some(builder.finish()?))
+    }
+
+    /// Adds up profiles that need not be alike, each with the text that its samples get as the
+    /// label `key`. The value types are those that all of them have, in the order of the first.
+    pub fn labelled_sum(parts: &[(&Self, &str)], key: &str, cancel: &CancelFlag) -> Result<Self, MergeError> {
+        let Some((&(first, _), rest)) = parts.split_first() else { return Err(MergeError::NothingInCommon) };
+        let is_common = |value_type: &&ValueType| rest.iter().all(|(other, _)| other.value_types.contains(value_type));
+        let common: Vec<ValueType> = first.value_types.iter().filter(is_common).cloned().collect();
+        if common.is_empty() {
+            return Err(MergeError::NothingInCommon);
+        }
+        let mut builder = ProfileBuilder::new(first.format, common.clone());
+        let key = builder.string(key)?;
+        for &(part, name) in parts {
+            let owner = Label { key, value: LabelValue::Text(builder.string(name)?) };
+            let column = |value_type: &ValueType| part.value_types.iter().position(|own| own == value_type);
+            let columns: Vec<usize> = common.iter().filter_map(column).collect();
+            append(&mut builder, part, &columns, Some(owner), cancel)?;
+        }
+        describe(&mut builder, first, rest, &common);
+        Ok(builder.finish()?)
     }
 
     /// Says when the profile was taken, and over what time, for a source that knows better than
@@ -67,7 +97,60 @@ impl Profile {
     }
 }
 
-fn append(builder: &mut ProfileBuilder, part: &Profile) -> Result<(), BuildError> {
+/// What the sum says about itself.
+fn describe(builder: &mut ProfileBuilder, first: &Profile, rest: &[(&Profile, &str)], common: &[ValueType]) {
+    let all = || std::iter::once(first).chain(rest.iter().map(|(part, _)| *part));
+    let meta = first.meta();
+    let default = &first.value_types()[meta.default_value_type];
+    let is_same = |same: &dyn Fn(&Profile) -> bool| all().all(same);
+    let end = |part: &Profile| Some(part.meta().time_ns?.saturating_add(part.meta().duration_ns.unwrap_or(0)));
+    let time_ns = all().map(|part| part.meta().time_ns).min().flatten();
+    let own = builder.meta();
+    if let Some(at) = common.iter().position(|value_type| value_type == default) {
+        own.default_value_type = at;
+    }
+    own.time_ns = time_ns;
+    own.duration_ns = match (time_ns, all().filter_map(end).max()) {
+        (Some(start), Some(end)) => Some(end.saturating_sub(start)),
+        _ => all().filter_map(|part| part.meta().duration_ns).max(),
+    };
+    // A period that differs turns no count into a time.
+    if is_same(&|part| part.meta().period == meta.period && part.meta().period_type == meta.period_type) {
+        own.period = meta.period;
+        own.period_type.clone_from(&meta.period_type);
+    }
+    let prunes_alike =
+        is_same(&|part| part.meta().drop_frames == meta.drop_frames && part.meta().keep_frames == meta.keep_frames);
+    if prunes_alike {
+        own.drop_frames.clone_from(&meta.drop_frames);
+        own.keep_frames.clone_from(&meta.keep_frames);
+    }
+    if all().any(|part| part.meta().line_detail == LineDetail::FunctionOnly) {
+        own.line_detail = LineDetail::FunctionOnly;
+    }
+    if !prunes_alike {
+        builder.note("the profiles leave out different frames; the sum has all of them");
+    }
+    let dropped: Vec<String> =
+        first.value_types().iter().filter(|it| !common.contains(it)).map(ToString::to_string).collect();
+    if !dropped.is_empty() {
+        builder.note(format!("not all of the profiles have {}", dropped.join(", ")));
+    }
+    for part in all() {
+        for note in part.notes() {
+            builder.note(note.clone());
+        }
+    }
+}
+
+/// Adds the samples of a part, with these of its values, and with a label for all of them.
+fn append(
+    builder: &mut ProfileBuilder,
+    part: &Profile,
+    columns: &[usize],
+    owner: Option<Label>,
+    cancel: &CancelFlag,
+) -> Result<(), MergeError> {
     let strings: Vec<StrId> = {
         let mut rows = Vec::with_capacity(part.strings.len());
         for row in 0..part.strings.len() {
@@ -102,6 +185,9 @@ fn append(builder: &mut ProfileBuilder, part: &Profile) -> Result<(), BuildError
     let mut locations = vec![LocId::NONE];
     let mut lines: Vec<Line> = Vec::new();
     for id in part.locations.ids() {
+        if id.0.is_multiple_of(4096) {
+            cancel.check()?;
+        }
         lines.clear();
         let own = part.locations.lines(id);
         lines.extend(own.iter().map(|line| Line { function: functions[line.function.index()], ..*line }));
@@ -110,11 +196,15 @@ fn append(builder: &mut ProfileBuilder, part: &Profile) -> Result<(), BuildError
     }
     let (mut stack, mut values, mut labels) = (Vec::new(), Vec::new(), Vec::new());
     for sample in 0..part.samples.len() {
+        if sample % 4096 == 0 {
+            cancel.check()?;
+        }
         stack.clear();
         stack.extend(part.samples.stack(sample).iter().map(|id| locations[id.index()]));
         values.clear();
-        values.extend(part.samples.values.iter().map(|column| column[sample]));
+        values.extend(columns.iter().map(|&column| part.samples.values[column][sample]));
         labels.clear();
+        labels.extend(owner);
         labels.extend(part.samples.labels(sample).iter().map(|label| Label {
             key: text(label.key),
             value: match label.value {
@@ -168,5 +258,71 @@ mod tests {
         assert_eq!(error.to_string(), "its parts measure different things: cpu/ns and cpu/bytes");
         let error = Profile::merge(vec![part("ns", 3, i64::MAX), part("ns", 3, 1)]).unwrap_err();
         assert!(matches!(error, MergeError::Build(BuildError::TotalOverflow(_))));
+    }
+
+    fn labelled(types: &[(&str, &str)], path: &str, value: i64, drop_frames: &str) -> Profile {
+        let types: Vec<ValueType> = types.iter().map(|(kind, unit)| ValueType::new(*kind, *unit)).collect();
+        let count = types.len();
+        let mut builder = ProfileBuilder::new("test", types);
+        builder.meta().time_ns = Some(value.saturating_mul(1_000));
+        builder.meta().duration_ns = Some(500);
+        drop_frames.clone_into(&mut builder.meta().drop_frames);
+        let key = builder.string("route").unwrap();
+        let text = builder.string("/search").unwrap();
+        let mapping = Mapping { file: builder.string("app").unwrap(), ..Mapping::default() };
+        let mapping = builder.push_mapping(mapping).unwrap();
+        let function = builder.function("f", "_f", path, LineNo(1)).unwrap();
+        let line = Line { function, line: LineNo(3), column: 0 };
+        let location = builder.location(mapping, 16, &[line]).unwrap();
+        let values: Vec<i64> = (0i64..).map(|column| value + column).take(count).collect();
+        builder.push_sample(&[location], &values, &[Label { key, value: LabelValue::Text(text) }]).unwrap();
+        builder.finish().unwrap()
+    }
+
+    const CPU: (&str, &str) = ("cpu", "nanoseconds");
+    const WALL: (&str, &str) = ("wall", "nanoseconds");
+    const SPACE: (&str, &str) = ("space", "bytes");
+
+    #[test]
+    fn samples_are_added_up_and_say_whose_they_are() {
+        let (a, b) = (labelled(&[WALL, SPACE, CPU], "./x.rs", 10, ""), labelled(&[CPU, WALL], "x.rs", 20, ""));
+        let sum = Profile::labelled_sum(&[(&a, "one"), (&b, "two")], "owner", &CancelFlag::new()).unwrap();
+        assert_eq!(
+            sum.value_types().iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["wall/nanoseconds", "cpu/nanoseconds"]
+        );
+        assert_eq!([sum.sum(0).total, sum.sum(1).total], [10 + 21, 12 + 20]);
+        assert_eq!((sum.meta().time_ns, sum.meta().duration_ns), (Some(10_000), Some(10_500)));
+        assert_eq!(sum.meta().default_value_type, 1);
+        assert_eq!(sum.files().len(), 2, "one file, and none");
+        assert_eq!(sum.notes(), ["not all of the profiles have space/bytes"]);
+        for (sample, owner) in ["one", "two"].into_iter().enumerate() {
+            let labels = sum.samples().labels(sample).iter().map(|label| {
+                let LabelValue::Text(text) = label.value else { panic!("it is text") };
+                (sum.text(label.key), sum.text(text))
+            });
+            assert_eq!(labels.collect::<Vec<_>>(), [("owner", owner), ("route", "/search")]);
+            let [location] = sum.samples().stack(sample) else { panic!("one frame") };
+            let line = sum.locations().lines(*location)[0];
+            let function = sum.function(line.function);
+            assert_eq!((sum.text(function.name), sum.path(function.file), line.line.0), ("f", "x.rs", 3));
+            assert_eq!(sum.text(sum.mapping(sum.locations().mapping(*location)).file), "app");
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_added_up_is_refused_or_told() {
+        let merge = |parts: &[(&Profile, &str)]| Profile::labelled_sum(parts, "owner", &CancelFlag::new());
+        let (a, b) = (labelled(&[CPU], "x.rs", 10, "drop"), labelled(&[SPACE], "x.rs", 20, ""));
+        assert_eq!(merge(&[]).unwrap_err(), MergeError::NothingInCommon);
+        assert_eq!(merge(&[(&a, "a"), (&b, "b")]).unwrap_err(), MergeError::NothingInCommon);
+        let c = labelled(&[CPU], "x.rs", i64::MAX - 5, "");
+        assert!(matches!(merge(&[(&a, "a"), (&c, "c")]), Err(MergeError::Build(_))));
+        let d = labelled(&[CPU], "y.rs", 5, "");
+        let sum = merge(&[(&a, "a"), (&d, "d")]).unwrap();
+        assert_eq!((sum.meta().drop_frames.as_str(), sum.notes().len()), ("", 1), "{:?}", sum.notes());
+        let stopped = CancelFlag::new();
+        stopped.cancel();
+        assert!(matches!(Profile::labelled_sum(&[(&a, "a")], "owner", &stopped), Err(MergeError::Cancelled(_))));
     }
 }

@@ -14,7 +14,7 @@ use crate::attribute::LineRow;
 use crate::measure::Share;
 
 /// Which lines get a hint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// All that cost enough.
     #[default]
@@ -26,7 +26,7 @@ pub enum Mode {
 }
 
 /// How hints are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Settings {
     /// Lines below this part of what was placed in the workspace get none; in hundredths of a
     /// percent, so 10 is 0.1 %.

@@ -20,7 +20,7 @@ pub const MAX_COLUMNS: usize = 27;
 const LEAD: char = '\u{a0}';
 
 /// Which characters labels are made of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Glyphs {
     /// Blocks, triangles, arrows and dots; nearly every font has them.
     #[default]
@@ -51,7 +51,7 @@ impl Glyphs {
 }
 
 /// How labels are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Style {
     /// Which characters they are made of.
     pub glyphs: Glyphs,

@@ -37,7 +37,7 @@ fn calls(loaded: &Loaded, file: &str, subject: Subject) -> Calls {
 }
 
 const MEASURED: Context<'static> =
-    Context { others: &[], calls: None, measured: Some("14:02–14:17"), is_edited: false, doubt: None };
+    Context { others: &[], calls: None, services: &[], measured: Some("14:02–14:17"), is_edited: false, doubt: None };
 
 #[test]
 fn a_line_in_every_respect() {
@@ -123,9 +123,9 @@ fn code_of_others_leads_with_my_lines_that_call_it() {
         ```text
         push:4          with calls            here            self
         cpu          100%    650ms      0        0  23.1%    150ms
-        called by   15.4%    100ms  Stats::add  src/log_stats.rs:31
+        called by   92.3%    600ms  Stats::add  src/log_stats.rs:31
+                     7.7%   50.0ms  main  src/main.rs:2
                     76.9%    500ms  grow  dep/vec.rs:99
-                     7.7%   50.0ms  Proto::merge  gen/proto.rs:9
         calls       76.9%    500ms  alloc
         ```
         Shares of 650ms cpu · 65 samples · 14:02–14:17 · `dep/vec.rs` fastjson `1.2.0`
@@ -154,7 +154,7 @@ fn names_are_cut_and_harmless() {
         cpu          100%    503ms   100%    503ms   100%    503ms
         called by   99.4%    500ms  evil`\u{1b}[31m```*
         ````
-        `<alloc::vec::Vec<T> as alloc::vec::spec_from_iter::SpecFromIter<T, I>>::from_iter::<[u8; 4096]>` and another function · Shares of 503ms cpu · 50 samples · 14:02–14:17 · `src/a.rs` by suffix
+        `<alloc::vec::Vec<T> as alloc::vec::spec_from_iter::SpecFromIter<T, I>>::from_iter::<[u8; 4096]>` and another function · Shares of 503ms cpu · 50 samples · 14:02–14:17 · `src/a.rs` by suffix. By function: `<alloc::vec::Vec<T>` as `alloc::vec::spec_from_iter::SpecFromIter<T,` `I>>::from_iter::<[u8;` `4096]>` 99.4%, `<alloc::vec::Vec<T>` as `alloc::vec::spec_from_iter::SpecFromIter<T,` `I>>::from_iter::<[u8;` `4096]>2` 0.6%.
     "#]].assert_eq(&full(&loaded, "src/a.rs", 12345, &MEASURED).markdown());
     expect![[r#"
         ```text

@@ -1,6 +1,6 @@
 //! What other paths, the text of files and the state of the disk say about a path.
 
-use expect_test::expect;
+use expect_test::{Expect, expect};
 use profiler_core::cancel::CancelFlag;
 use profiler_core::paths::{Case, Note, PathQuery, Resolution, Workspace, WorkspaceOptions};
 
@@ -364,4 +364,120 @@ fn of_very_many_candidates_only_some_are_listed() {
     let query = PathQuery { path: "index.ts", ..PathQuery::default() };
     let [Resolution::Ambiguous { candidates }] = &workspace.resolve(&[query])[..] else { panic!("not ambiguous") };
     assert_eq!(candidates.len(), 17);
+}
+
+/// Twins of one path: the preferred folder decides between equals, and never against evidence.
+#[test]
+fn a_preferred_folder_breaks_ties_and_nothing_else() {
+    let check = |folder: &str, want: &Expect| {
+        let fixture = files(
+            "//- /ws/cart/src/main.rs
+            fn checkout() {}
+            //- /ws/till/src/main.rs
+            fn checkout() {}
+            //- /ws/other/src/main.rs
+            fn other() {}
+            //- /ws/lib/src/util.rs
+            fn util() {}",
+        );
+        let fixture = fixture.prefer(folder);
+        let paths = ["src/main.rs | checkout@1:1", "src/main.rs | other@1:1", "src/util.rs", "/ci/src/main.rs"];
+        want.assert_eq(&paths.map(|path| fixture.resolve(path)).concat());
+    };
+    check(
+        "/ws/none",
+        &expect![[r#"
+        src/main.rs → ambiguous: cart/src/main.rs, other/src/main.rs, till/src/main.rs
+        src/main.rs → other/src/main.rs (by suffix src/main.rs, 0.75)
+        src/util.rs → lib/src/util.rs (by suffix src/util.rs, 0.70)
+        /ci/src/main.rs → ambiguous: cart/src/main.rs, other/src/main.rs, till/src/main.rs
+    "#]],
+    );
+    check(
+        "/ws/till",
+        &expect![[r#"
+        src/main.rs → till/src/main.rs (by suffix src/main.rs, 0.75)
+        src/main.rs → other/src/main.rs (by suffix src/main.rs, 0.75)
+        src/util.rs → lib/src/util.rs (by suffix src/util.rs, 0.70)
+        /ci/src/main.rs → till/src/main.rs (by suffix src/main.rs, 0.70)
+    "#]],
+    );
+    check(
+        "/ws/other",
+        &expect![[r#"
+        src/main.rs → ambiguous: cart/src/main.rs, other/src/main.rs, till/src/main.rs
+        src/main.rs → other/src/main.rs (by suffix src/main.rs, 0.75)
+        src/util.rs → lib/src/util.rs (by suffix src/util.rs, 0.70)
+        /ci/src/main.rs → other/src/main.rs (by suffix src/main.rs, 0.70)
+    "#]],
+    );
+    check(
+        "/ws",
+        &expect![[r#"
+        src/main.rs → ambiguous: cart/src/main.rs, other/src/main.rs, till/src/main.rs
+        src/main.rs → other/src/main.rs (by suffix src/main.rs, 0.75)
+        src/util.rs → lib/src/util.rs (by suffix src/util.rs, 0.70)
+        /ci/src/main.rs → ambiguous: cart/src/main.rs, other/src/main.rs, till/src/main.rs
+    "#]],
+    );
+}
+
+#[test]
+fn a_preferred_folder_is_found_among_very_many() {
+    let text: Vec<String> =
+        (10..50).map(|service| format!("//- /ws/s{service}/src/main.rs\nfn main() {{}}\n")).collect();
+    let text = text.concat();
+    files(&text).prefer("/ws/s31").check(
+        "src/main.rs",
+        &expect![[r#"
+        src/main.rs → s31/src/main.rs (by suffix src/main.rs, 0.70)
+    "#]],
+    );
+}
+
+/// Copies of one version are one file; without a version nobody knows.
+#[test]
+fn code_of_others_is_known_by_its_version() {
+    let workspace = files("//- /ws/src/main.rs").open();
+    let same = |a: &str, b: &str| {
+        let (a, b) = (workspace.versioned(a), workspace.versioned(b));
+        a.is_some() && a == b
+    };
+    let crates = "/registry/src/index.crates.io-6f17d22bba15001f";
+    for (a, b, want) in [
+        (
+            format!("/ci/.cargo{crates}/serde-1.0.2/src/de.rs"),
+            format!("/home/me/.cargo{crates}x/serde-1.0.2/src/de.rs"),
+            true,
+        ),
+        (
+            format!("/ci/.cargo{crates}/serde-1.0.2/src/de.rs"),
+            format!("/ci/.cargo{crates}/serde-1.0.3/src/de.rs"),
+            false,
+        ),
+        (
+            format!("/ci/.cargo{crates}/serde-1.0.2/src/de.rs"),
+            format!("/ci/.cargo{crates}/serde-1.0.2/src/ser.rs"),
+            false,
+        ),
+        (
+            "/go/pkg/mod/golang.org/x/net@v0.17.0/http2/frame.go".to_owned(),
+            "/root/go/pkg/mod/golang.org/x/net@v0.17.0/http2/frame.go".to_owned(),
+            true,
+        ),
+        (
+            "/rustc/abc/library/core/src/fmt/mod.rs".to_owned(),
+            "/rustc/abc/library/core/src/fmt/mod.rs".to_owned(),
+            true,
+        ),
+        (
+            "/rustc/abc/library/core/src/fmt/mod.rs".to_owned(),
+            "/rustc/def/library/core/src/fmt/mod.rs".to_owned(),
+            false,
+        ),
+        ("/usr/local/go/src/fmt/print.go".to_owned(), "/usr/local/go/src/fmt/print.go".to_owned(), false),
+        ("src/main.rs".to_owned(), "src/main.rs".to_owned(), false),
+    ] {
+        assert_eq!(same(&a, &b), want, "{a} {b}");
+    }
 }

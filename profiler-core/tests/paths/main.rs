@@ -97,6 +97,11 @@ impl Fixture {
         self
     }
 
+    fn prefer(mut self, folder: &str) -> Self {
+        self.options.preferred = Some(below(&self.folder(), folder));
+        self
+    }
+
     fn open(&self) -> Workspace {
         Workspace::open(&self.roots, &self.options, &CancelFlag::new())
     }

@@ -17,7 +17,7 @@ use super::markdown;
 use super::summary::{self, Numbers};
 use super::text;
 use crate::attribute::analysis::Analysis;
-use crate::attribute::calls::{Calls, Neighbour};
+use crate::attribute::calls::{Calls, Neighbour, Portion};
 use crate::attribute::compare::Pair;
 use crate::attribute::{Cost, Costs, FunctionRow, GroupId, LineRow, Place};
 use crate::profile::{LineNo, Profile};
@@ -61,6 +61,8 @@ pub struct Context<'a> {
     pub others: &'a [(usize, &'a Costs)],
     /// What the subject calls and who calls it, for the selected value type.
     pub calls: Option<&'a Calls>,
+    /// Whose the cost is, where several share it.
+    pub services: &'a [Portion],
     /// When the profile was taken, for people: `14:02–14:17`.
     pub measured: Option<&'a str>,
     /// The document has been edited since it was measured, elsewhere than on this line.
@@ -124,7 +126,8 @@ pub fn hover(file: FileCosts<'_>, subject: Subject, context: &Context<'_>) -> Op
         Some(measured) => vec![whole, Sentence::new(summary::counted(analysis)), Sentence::new(measured)],
         None => vec![whole, Sentence::new(summary::amount(analysis))],
     };
-    Some(Hover { table: layout::text(rows), prose: prose::prose(analysis, &title, parts, Vec::new(), context) })
+    let splits = prose::splits(&numbers, &title, &instances(analysis, &title), context);
+    Some(Hover { table: layout::text(rows), prose: prose::prose(analysis, &title, parts, splits, context) })
 }
 
 /// The hover of a line or function in a comparison; `None` when it is on neither side. A
@@ -261,10 +264,9 @@ fn call_rows(analysis: &Analysis, numbers: &Numbers, calls: &Calls, place: Optio
     let label = |text: &'static str, at: usize| if at == 0 { text } else { "" };
     let is_foreign = place.is_some_and(|place| place != Place::Workspace);
     if is_foreign {
-        let is_own = |caller: &Neighbour| place_of(analysis, caller.file) == Some(Place::Workspace);
-        let mut callers: Vec<&Neighbour> = calls.callers.iter().collect();
-        callers.sort_by_key(|caller| !is_own(caller));
-        let callers = callers.into_iter().take(MAX_CALLEES).enumerate();
+        let is_own = |caller: &&Neighbour| place_of(analysis, caller.file) == Some(Place::Workspace);
+        let others = calls.callers.iter().filter(|caller| !is_own(caller));
+        let callers = calls.own_callers.iter().chain(others).take(MAX_CALLEES).enumerate();
         let callers = callers.map(|(at, caller)| row(label("called by", at), caller, line_of(analysis, caller)));
         let callees = calls.callees.iter().take(MAX_CALLERS).enumerate();
         let callees = callees.map(|(at, callee)| row(label("calls", at), callee, None));
@@ -275,6 +277,25 @@ fn call_rows(analysis: &Analysis, numbers: &Numbers, calls: &Calls, place: Optio
     let callers = calls.callers.iter().take(MAX_CALLERS).enumerate();
     let callers = callers.map(|(at, caller)| row(label("called by", at), caller, None));
     callees.chain(callers).take(room).collect()
+}
+
+/// The functions that are declared where a function is, such as the instances of a generic one;
+/// empty when it is the only one.
+fn instances(analysis: &Analysis, title: &Title) -> Vec<Portion> {
+    let functions = &analysis.costs.functions;
+    let is_own = |row: &&FunctionRow| row.file == title.file && Some(&row.name) == title.name.as_ref();
+    let Some(own) = functions.iter().find(is_own).filter(|own| title.line.is_none() && own.start_line.is_known())
+    else {
+        return Vec::new();
+    };
+    let is_there = |row: &&FunctionRow| row.file == own.file && row.start_line == own.start_line;
+    let mut instances: Vec<Portion> = functions
+        .iter()
+        .filter(is_there)
+        .map(|row| Portion { name: row.name.clone(), value: row.cost.cumulative })
+        .collect();
+    instances.sort_by(|a, b| b.value.unsigned_abs().cmp(&a.value.unsigned_abs()).then_with(|| a.name.cmp(&b.name)));
+    if instances.len() > 1 { instances } else { Vec::new() }
 }
 
 fn place_of(analysis: &Analysis, file: GroupId) -> Option<Place> {

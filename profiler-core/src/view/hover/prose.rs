@@ -2,10 +2,13 @@
 //! far they can be believed.
 
 use super::super::compare::Sides;
+use super::super::data;
 use super::super::document::{Role, Sentence, Span};
+use super::super::summary::Numbers;
 use super::{Context, Title};
 use crate::attribute::Place;
 use crate::attribute::analysis::Analysis;
+use crate::attribute::calls::Portion;
 use crate::attribute::compare::Pair;
 
 /// How much a change can be believed.
@@ -19,6 +22,44 @@ pub(super) fn judgement(sides: &Sides<'_>, pair: &Pair) -> Vec<Sentence> {
         counts => counts,
     };
     std::iter::once(unmarked(&sides.mode())).chain(verdict.map(|verdict| Sentence::new(verdict + "."))).collect()
+}
+
+/// Most portions that are told of one split.
+const MAX_PORTIONS: usize = 3;
+/// Most characters of the name of one.
+const MAX_NAME: usize = 48;
+
+/// Whose the cost is, where several share it: `By thread: main 30.1%, worker 9.0%.`
+pub(super) fn splits(numbers: &Numbers, title: &Title, instances: &[Portion], context: &Context<'_>) -> Vec<Sentence> {
+    let none: &[Portion] = &[];
+    let (functions, threads) =
+        context.calls.map_or((none, none), |calls| (calls.functions.as_slice(), calls.threads.as_slice()));
+    let functions = if title.line.is_some() { functions } else { instances };
+    [("By service: ", context.services), ("By function: ", functions), ("By thread: ", threads)]
+        .into_iter()
+        .filter_map(|(words, portions)| split(numbers, words, portions))
+        .collect()
+}
+
+fn split(numbers: &Numbers, words: &str, portions: &[Portion]) -> Option<Sentence> {
+    let mut portions: Vec<&Portion> = portions.iter().filter(|portion| portion.value != 0).collect();
+    // A stable order, in which what is equal stays as it came.
+    portions.sort_by_key(|portion| std::cmp::Reverse(portion.value.unsigned_abs()));
+    if portions.len() < 2 {
+        return None;
+    }
+    let told = portions.iter().take(MAX_PORTIONS).enumerate();
+    let sentence = told.fold(Sentence::new(words), |line, (at, portion)| {
+        let line = if at == 0 { line } else { line.text(", ") };
+        let name = Sentence::default().data(&data::shown_within(&portion.name, MAX_NAME));
+        // A name of several words is marked as a whole.
+        let name = if portion.name.contains(' ') { name } else { unmarked(&name) };
+        line.then(name).text(format!(" {}", numbers.share(portion.value)))
+    });
+    Some(match portions.len().saturating_sub(MAX_PORTIONS) {
+        0 => sentence.text("."),
+        more => sentence.text(format!(" and {more} more.")),
+    })
 }
 
 /// The line below the table: the name where the head has no room for it, what the numbers
