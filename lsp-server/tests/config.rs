@@ -375,16 +375,19 @@ fn an_untrusted_file_sets_looks_and_rules_into_the_workspace() {
             lens.enabled = false
             lens.minShare = 1.0
             paths.rules = [{"from":"/build","to":"src"}]
+            presets.safe = {"base":null,"filters":["fn~a"],"profile":null,"title":"Safe","type":"cpu"}
             withheld diagnostics.enabled = true
             withheld limits.profileMebibytes = 60000
             withheld limits.workspaceFiles = 1
             withheld paths.roots = ["/"]
             withheld paths.rules = {"from":"/usr","to":"/usr"}
+            withheld presets.opens = {"base":"/etc/shadow","profile":"/etc/passwd"}
             withheld query.base = "base.pb.gz"
             withheld query.filters = ["fn~a"]
             withheld query.normalize = true
             withheld query.type = "cpu"
             withheld refresh.watch = false
+            withheld service = [{"folder":"a","matchers":["service=b","label.zone ~ x"],"name":"b","profile":"/etc/passwd"}]
             withheld source.file = "/etc/passwd"
         "#]],
     );
