@@ -16,21 +16,22 @@ use profiler_core::paths::Workspace;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use crate::commands::Subject;
 use crate::config::Layers;
 use crate::config::places::Places;
 use crate::config::toml_file::{TomlFile, WORKSPACE_FILE};
 use crate::config::trust::TrustStore;
-use crate::handlers::diagnostics;
+use crate::handlers::{commands, diagnostics, hotspots};
 use crate::loader::watch::{Watch, Watched};
 use crate::loader::{self, Failure, Given, Input, Profiles, Stop, Wish};
 use crate::lsp::client::Editor;
 use crate::lsp::refresh::Refresh;
 use crate::source::{Freshness, Progress, SourceError, Sources};
-use crate::state::State;
 use crate::state::capabilities::Capabilities;
 use crate::state::documents::file_path;
 use crate::state::folder::Shown;
 use crate::state::view::View;
+use crate::state::{Snapshot, State};
 
 /// Shorter work shows no progress.
 const PROGRESS_AFTER: Duration = Duration::from_millis(300);
@@ -281,8 +282,13 @@ impl Session {
                     state.loaded(at, cause == Cause::Command);
                     state.folders[at].keep_choice();
                     state.show(at, shown);
+                    // Not when it is written again: whoever works with it knows.
+                    let hottest = (cause == Cause::Command || !had_view).then(|| where_to_look(&state, at)).flatten();
                     drop(state);
                     session.follow_files();
+                    if let Some(hottest) = hottest {
+                        session.editor.say(MessageType::INFO, hottest);
+                    }
                 }
             }
             session.look_again();
@@ -549,6 +555,21 @@ impl Session {
         self.look_again();
         Ok(())
     }
+}
+
+/// What costs most, for when no document that is open has a cost: silence would look like a
+/// failure.
+fn where_to_look(state: &State, folder: usize) -> Option<String> {
+    const ROWS: usize = 3;
+    let view = state.folders[folder].view()?;
+    let snapshots = state.documents.iter().filter_map(|document| state.snapshot(&document.uri));
+    let shown: Vec<Snapshot> =
+        snapshots.filter(|it| it.view.as_ref().is_some_and(|own| Arc::ptr_eq(own, view))).collect();
+    if shown.is_empty() || shown.iter().any(|snapshot| view.file(&snapshot.file).is_some()) {
+        return None;
+    }
+    let rows = hotspots::list(state, view, Subject::Line, ROWS);
+    commands::in_words(&serde_json::json!(rows)).map(|words| format!("hottest: {words}"))
 }
 
 /// The workspace folders of `initialize`: the list, else the older single root. What is no

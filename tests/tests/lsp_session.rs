@@ -1131,3 +1131,23 @@ fn what_commands_answer_begins_with_what_matters() {
         assert!(!text.contains('\n') || text.lines().next().unwrap().len() < 100, "{text}");
     }
 }
+
+/// After a load that shows nothing where one is looking, what to look at is said, once.
+#[test]
+fn a_load_with_nothing_in_the_open_files_says_where_to_look() {
+    let scene = Scene::demo();
+    let mut client = scene.without_profile(editor("helix 25.07")).start();
+    let quiet = client.open(&scene.path("src/quiet.rs"));
+    client.command("perflens.openProfile", json!(["p.pb.gz"]));
+    let said = client.incoming("window/showMessage")["message"].as_str().unwrap().to_owned();
+    assert_eq!(said, "hottest: 41.2% check src/lib.rs:6 | 23.7% other src/lib.rs:10 | 22.7% parse src/lib.rs:2");
+    assert_eq!(labels(&mut client, &quiet), [""; 0]);
+    scene.rewrite(DEMO);
+    settle();
+    assert_eq!(client.received("window/showMessage"), [Value::Null; 0], "written again is no news");
+    client.open(&scene.path("src/main.rs"));
+    client.command("perflens.refresh", json!([]));
+    client.command("perflens.openProfile", json!(["p.pb.gz"]));
+    settle();
+    assert_eq!(client.received("window/showMessage"), [Value::Null; 0], "there is something to see");
+}

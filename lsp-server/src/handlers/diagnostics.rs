@@ -1,6 +1,7 @@
 //! Costs as information diagnostics, for editors with neither hints nor lenses: one per hot
 //! function, only when the user asks for it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use lsp_types::{Diagnostic, DiagnosticSeverity, Url};
@@ -12,22 +13,20 @@ use crate::state::Snapshot;
 
 /// Publishes the diagnostics of all open documents; nothing where they are off.
 pub fn publish(session: &Arc<Session>) {
-    let documents: Vec<(Url, i32, Option<Vec<Diagnostic>>)> = {
+    let documents: Vec<(Url, i32, Vec<Diagnostic>)> = {
         let state = session.state();
-        state
-            .documents
-            .iter()
+        // Runs whenever a document is opened, so what is off must cost nothing.
+        let is_wanted = |path: &Path| state.view_of(path).is_some_and(|folder| folder.config().diagnostics.enabled);
+        let wanted = state.documents.iter().filter(|document| is_wanted(&document.path));
+        wanted
             .filter_map(|document| {
                 let snapshot = state.snapshot(&document.uri)?;
-                let diagnostics = snapshot.config.diagnostics.enabled.then(|| diagnostics(&snapshot));
-                Some((document.uri.clone(), document.version, diagnostics))
+                Some((document.uri.clone(), document.version, diagnostics(&snapshot)))
             })
             .collect()
     };
     for (uri, version, diagnostics) in documents {
-        if let Some(diagnostics) = diagnostics {
-            session.editor.publish(uri, diagnostics, Some(version));
-        }
+        session.editor.publish(uri, diagnostics, Some(version));
     }
 }
 
