@@ -154,7 +154,7 @@ fn names_are_cut_and_harmless() {
         cpu          100%    503ms   100%    503ms   100%    503ms
         called by   99.4%    500ms  evil`\u{1b}[31m```*
         ````
-        `<alloc::vec::Vec<T> as alloc::vec::spec_from_iter::SpecFromIter<T, I>>::from_iter::<[u8; 4096]>` and another function · Shares of 503ms cpu · 50 samples · 14:02–14:17 · `src/a.rs` by suffix. By function: `<alloc::vec::Vec<T>` as `alloc::vec::spec_from_iter::SpecFromIter<T,` `I>>::from_iter::<[u8;` `4096]>` 99.4%, `<alloc::vec::Vec<T>` as `alloc::vec::spec_from_iter::SpecFromIter<T,` `I>>::from_iter::<[u8;` `4096]>2` 0.6%.
+        `<alloc::vec::Vec<T> as alloc::vec::spec_from_iter::SpecFromIter<T, I>>::from_iter::<[u8; 4096]>` and another function · Shares of 503ms cpu · 50 samples · 14:02–14:17 · `src/a.rs` by suffix. By function: `<alloc::vec::Vec<T> as a…from_iter::<[u8; 4096]>` 99.4%, `<alloc::vec::Vec<T> as a…rom_iter::<[u8; 4096]>2` 0.6%.
     "#]].assert_eq(&full(&loaded, "src/a.rs", 12345, &MEASURED).markdown());
     expect![[r#"
         ```text
