@@ -27,14 +27,15 @@ const schema = (subject) => JSON.parse(execFileSync(program, ["schema", subject]
 function configuration(settings) {
   return Object.entries(settings.properties)
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([group, { properties }], at) => ({
+    .map(([group, setting], at) => ({
       title: group[0].toUpperCase() + group.slice(1),
       order: at + 2,
       properties: Object.fromEntries(
-        Object.entries(properties)
+        // A list of tables, or tables under names of the user's, is one setting.
+        Object.entries(setting.properties ?? { "": setting })
           .filter(([name]) => !HIDDEN.has(`${group}.${name}`))
           .sort(([a], [b]) => (a < b ? -1 : 1))
-          .map(([name, setting]) => [`perflens.${group}.${name}`, property(group, setting)]),
+          .map(([name, setting]) => [["perflens", group, name].filter(Boolean).join("."), property(group, setting)]),
       ),
     }));
 }

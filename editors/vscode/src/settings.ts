@@ -24,11 +24,13 @@ export async function change(name: string, value: unknown): Promise<void> {
  */
 export function ofServer(scope: vscode.Uri | undefined): Record<string, unknown> {
   const settings = vscode.workspace.getConfiguration(SECTION, scope);
-  const sent: Record<string, Record<string, unknown>> = {};
+  const sent: Record<string, unknown> = {};
   for (const name of server.settings) {
     if (!isSet(settings, name)) continue;
-    const [group, key] = name.split(".") as [string, string];
-    (sent[group] ??= {})[key] = settings.get(name);
+    // A list, or tables under names of the user's, are a group and a setting in one.
+    const [group, key] = name.split(".") as [string, string?];
+    const value: unknown = settings.get(name);
+    sent[group] = key === undefined ? value : { ...(sent[group] as object | undefined), [key]: value };
   }
   return sent;
 }
