@@ -7,13 +7,18 @@
 #include "kernel.h"
 
 enum {
-	/* Frames of a stack; powers of two, since the verifier understands masks. */
+	/* Frames of a stack. An interpreter's take two words each. */
 	MAX_USER = 512,
 	MAX_KERNEL = 128,
-	MAX_WORDS = MAX_USER + MAX_KERNEL,
+	MAX_PYTHON = 128,
+	/* A power of two, since the verifier understands masks. */
+	MAX_WORDS = 1024,
 	/* Of a thread that waits: every one of them keeps a stack for as long. */
 	WAIT_USER = 128,
 	WAIT_KERNEL = 32,
+	WAIT_PYTHON = 32,
+	/* Threads of an interpreter that are looked through for the current one. */
+	MAX_PYTHON_THREADS = 256,
 	/* Halvings that find one of 65 536. */
 	MAPPING_STEPS = 17,
 	ROW_STEPS = 17,
@@ -63,6 +68,18 @@ struct process {
 	u64 quiet_until; /* when an unknown address is worth reporting again */
 };
 
+/* A CPython interpreter: where `_PyRuntime` is, and how its structures are laid out in this version. */
+struct python {
+	u64 runtime;
+	u32 interpreters; /* in the runtime: the first interpreter */
+	u32 threads;      /* in an interpreter: the first thread */
+	u32 next;         /* in a thread: the next one */
+	u32 native_id;    /* in a thread: its number for the kernel */
+	u32 frame;        /* in a thread: the current frame, or what points at it */
+	u32 indirect;     /* in what points at it: the current frame; NO_TABLE: there is no such thing */
+	u32 code, instruction, previous, owner; /* in a frame */
+};
+
 /* What records begin with; see `struct sample` and `struct notice`. */
 enum { RECORD_SAMPLE = 1, RECORD_FORK = 2, RECORD_EXEC = 3, RECORD_EXIT = 4, RECORD_UNMAPPED = 5 };
 
@@ -93,9 +110,9 @@ enum {
 struct sample {
 	u32 type;
 	u32 tgid, tid;
-	u16 user, kernel; /* frames in `words`: the user's, then the kernel's */
+	u16 user, kernel; /* frames in `words`: the interpreter's, the user's, the kernel's */
 	u8 event, end;
-	u16 unused;
+	u16 python;
 	u32 unused2;
 	u64 time;
 	u64 value;
@@ -108,7 +125,7 @@ struct sample {
 /* A thread that is off its CPU: the beginning of a sample, whose `time` is when it left. */
 struct wait {
 	u64 head[9];
-	u64 words[WAIT_USER + WAIT_KERNEL];
+	u64 words[2 * WAIT_PYTHON + WAIT_USER + WAIT_KERNEL];
 };
 
 struct notice {
@@ -136,6 +153,8 @@ enum {
 _Static_assert(__builtin_offsetof(struct wait, words) == __builtin_offsetof(struct sample, words),
 	       "a wait begins as a sample does");
 _Static_assert(sizeof(struct rule) == 16, "rows of `rules` are read by the recorder");
+_Static_assert(sizeof(struct python) == 48, "values of `pythons` are written by the recorder");
+_Static_assert(MAX_WORDS >= 2 * MAX_PYTHON + MAX_USER + MAX_KERNEL, "a stack has room");
 _Static_assert(sizeof(struct mapping) == 32, "rows of `mappings` are written by the recorder");
 _Static_assert(sizeof(struct process) == 16, "values of `processes` are written by the recorder");
 _Static_assert(sizeof(struct notice) == 32, "notices are read by the recorder");

@@ -75,6 +75,14 @@ struct {
 	TYPE(value, u64);
 } counters SEC(".maps");
 
+struct {
+	NUMBER(type, MAP_HASH);
+	NUMBER(max_entries, 8192);
+	NUMBER(map_flags, MAP_NO_PREALLOC);
+	TYPE(key, u32);
+	TYPE(value, struct python);
+} pythons SEC(".maps");
+
 /* Threads off their CPU, by their id. */
 struct {
 	NUMBER(type, MAP_HASH);
@@ -93,6 +101,12 @@ struct walk {
 	u32 limit; /* of frames */
 	u32 busy;  /* a task uses it, and may be preempted */
 	u64 unmapped;
+	u32 base;  /* of the user's frames in `words` */
+	u32 found; /* the current thread among the interpreter's */
+	u32 python_limit;
+	u32 native_id;
+	u64 thread, frame;
+	struct python python;
 	struct sample sample;
 };
 
@@ -271,7 +285,7 @@ static long step(u32 index, void *context)
 	struct walk *walk = *(struct walk **)context;
 	if (index >= MAX_USER || index >= walk->limit)
 		return stop(walk, END_TOO_DEEP);
-	walk->sample.words[index & (MAX_USER - 1)] = walk->exact && index ? walk->pc | EXACT : walk->pc;
+	walk->sample.words[(walk->base + index) & (MAX_WORDS - 1)] = walk->exact && index ? walk->pc | EXACT : walk->pc;
 	walk->sample.user = index + 1;
 	walk->depth = index + 1;
 
@@ -370,6 +384,82 @@ ALWAYS_INLINE void begin(struct walk *walk, struct process *process, u32 tgid, s
 	walk->depth = 0;
 	walk->limit = MAX_USER;
 	walk->unmapped = 0;
+	walk->base = 0;
+	sample->python = 0;
+}
+
+/* The number that a task has for itself, in the innermost of its namespaces. */
+ALWAYS_INLINE u32 own_id(struct task_struct *task)
+{
+	struct pid *pid = 0;
+	u32 level = 0, id = 0;
+	READ(pid, task->thread_pid);
+	if (!pid || READ(level, pid->level) || level > 32)
+		return 0;
+	struct upid *number = (void *)__builtin_preserve_access_index(&pid->numbers) + level * 16;
+	READ(id, number->nr);
+	return id;
+}
+
+/* Whether the interpreter's next thread is the current one. */
+static long look_at_python_thread(u32 index, void *context)
+{
+	struct walk *walk = *(struct walk **)context;
+	u64 id = 0;
+	if (!walk->thread)
+		return 1;
+	if (read_word(&id, walk->thread + walk->python.native_id))
+		return 1;
+	if ((u32)id == walk->native_id) {
+		walk->found = 1;
+		return 1;
+	}
+	if (read_word(&walk->thread, walk->thread + walk->python.next))
+		walk->thread = 0;
+	return 0;
+}
+
+/* Notes a frame of the interpreter: its code with the owner in the upper byte, and its instruction. */
+static long step_python(u32 index, void *context)
+{
+	struct walk *walk = *(struct walk **)context;
+	u64 code = 0, instruction = 0, frame = walk->frame;
+	u8 owner = 0;
+	if (!frame || index >= MAX_PYTHON || index >= walk->python_limit)
+		return 1;
+	if (read_word(&code, frame + walk->python.code) || read_word(&instruction, frame + walk->python.instruction) ||
+	    read_user(&owner, 1, (void *)(frame + walk->python.owner)))
+		return 1;
+	walk->sample.words[(2 * index) & (MAX_WORDS - 1)] = (code & 0x00ffffffffffffff) | (u64)owner << 56;
+	walk->sample.words[(2 * index + 1) & (MAX_WORDS - 1)] = instruction;
+	walk->sample.python = index + 1;
+	if (read_word(&walk->frame, frame + walk->python.previous))
+		walk->frame = 0;
+	return 0;
+}
+
+/* The interpreter's frames, before the native ones. */
+ALWAYS_INLINE void walk_python(struct walk *walk, struct task_struct *task, u32 tgid, u32 limit)
+{
+	struct python *python = map_lookup(&pythons, &tgid);
+	u64 interpreter = 0;
+	if (!python)
+		return;
+	walk->python = *python;
+	walk->native_id = own_id(task);
+	walk->found = 0;
+	walk->thread = 0;
+	walk->python_limit = limit;
+	if (read_word(&interpreter, python->runtime + python->interpreters) || !interpreter ||
+	    read_word(&walk->thread, interpreter + python->threads))
+		return;
+	loop(MAX_PYTHON_THREADS, look_at_python_thread, &walk, 0);
+	if (!walk->found || read_word(&walk->frame, walk->thread + python->frame) || !walk->frame)
+		return;
+	if (python->indirect != NO_TABLE && read_word(&walk->frame, walk->frame + python->indirect))
+		return;
+	loop(MAX_PYTHON, step_python, &walk, 0);
+	walk->base = 2 * walk->sample.python;
 }
 
 /* Unwinds the user's part from the registers `begin` was followed by. */
@@ -405,17 +495,17 @@ ALWAYS_INLINE void report_unmapped(struct walk *walk, struct process *process)
 ALWAYS_INLINE void finish(void *context, struct walk *walk, struct process *process, int in_kernel)
 {
 	struct sample *sample = &walk->sample;
-	u32 user = sample->user;
+	u32 used = walk->base + sample->user;
 	long bytes = 0;
-	if (user > MAX_USER)
-		user = MAX_USER;
+	if (used > MAX_WORDS - MAX_KERNEL)
+		used = MAX_WORDS - MAX_KERNEL;
 	if (in_kernel && with_kernel) {
-		bytes = get_stack(context, &sample->words[user], MAX_KERNEL * 8, 0);
+		bytes = get_stack(context, &sample->words[used], MAX_KERNEL * 8, 0);
 		if (bytes < 0)
 			bytes = 0;
 	}
 	sample->kernel = (u64)bytes >> 3;
-	send(walk, __builtin_offsetof(struct sample, words) + user * 8 + (u32)bytes);
+	send(walk, __builtin_offsetof(struct sample, words) + used * 8 + (u32)bytes);
 	report_unmapped(walk, process);
 }
 
@@ -446,6 +536,7 @@ ALWAYS_INLINE void sample_event(struct perf_event_context *context, u32 which, u
 		return;
 	}
 	begin(walk, process, tgid, task, event);
+	walk_python(walk, task, tgid, MAX_PYTHON);
 	walk->sample.value = value;
 	int in_kernel = (context->regs.cs & 3) != 3;
 	walk->pc = context->regs.ip;
@@ -488,7 +579,7 @@ ALWAYS_INLINE void end_wait(struct task_struct *next)
 	struct sample *sample = (struct sample *)wait;
 	u64 now = ktime_ns(), waited = now - sample->time;
 	if (waited >= off_cpu_threshold_ns) {
-		u64 size = __builtin_offsetof(struct sample, words) + (sample->user + sample->kernel) * 8;
+		u64 size = __builtin_offsetof(struct sample, words) + (2 * sample->python + sample->user + sample->kernel) * 8;
 		sample->value = waited;
 		sample->time = now;
 		if (size > sizeof(*wait))
@@ -522,6 +613,7 @@ SEC("tp_btf/sched_switch") int on_switch(u64 *arguments)
 	}
 	int ready = arguments[0] || state == STATE_RUNNING;
 	begin(walk, process, tgid, previous, ready ? EVENT_PREEMPTED : EVENT_BLOCKED);
+	walk_python(walk, previous, tgid, WAIT_PYTHON);
 	walk->limit = WAIT_USER;
 	struct sample *sample = &walk->sample;
 	sample->value = 0;
@@ -530,16 +622,15 @@ SEC("tp_btf/sched_switch") int on_switch(u64 *arguments)
 	walk->sp = regs->sp;
 	walk->fp = regs->bp;
 	unwind(walk);
-	u32 user = sample->user;
+	u32 used = walk->base + sample->user;
 	long bytes = 0;
-	if (user > WAIT_USER)
-		user = WAIT_USER;
+	if (used > 2 * WAIT_PYTHON + WAIT_USER) /* never; the verifier wants to see it */
+		used = 2 * WAIT_PYTHON + WAIT_USER;
 	if (with_kernel) {
-		bytes = get_stack(arguments, &sample->words[user], WAIT_KERNEL * 8, 0);
+		bytes = get_stack(arguments, &sample->words[used], WAIT_KERNEL * 8, 0);
 		if (bytes < 0)
 			bytes = 0;
 	}
-	sample->user = user;
 	sample->kernel = (u64)bytes >> 3;
 	u32 tid = sample->tid;
 	if (map_update(&waits, &tid, sample, ANY))
@@ -570,6 +661,7 @@ SEC("uprobe") int on_alloc(struct pt_regs *regs)
 	if (!walk)
 		return 0;
 	begin(walk, process, tgid, task, EVENT_ALLOC);
+	walk_python(walk, task, tgid, MAX_PYTHON);
 	walk->sample.allocation = regs->di;
 	walk->sample.value = regs->si;
 	walk->sample.interval = regs->dx;
@@ -612,6 +704,11 @@ SEC("raw_tp/sched_process_fork") int on_fork(u64 *arguments)
 		return 0;
 	struct process copy = *process;
 	copy.quiet_until = 0;
+	struct python *python = map_lookup(&pythons, &parent_id);
+	if (python) {
+		struct python same = *python;
+		map_update(&pythons, &child_id, &same, ANY);
+	}
 	if (map_update(&processes, &child_id, &copy, ANY))
 		count(COUNT_MAP_FULL, 1);
 	else
@@ -628,6 +725,7 @@ SEC("raw_tp/sched_process_exec") int on_exec(u64 *arguments)
 	/* The old mappings are gone; until the recorder knows the new ones there are none. */
 	struct process empty = { 0, 0, 0 };
 	map_update(&processes, &id, &empty, ANY);
+	map_delete(&pythons, &id);
 	notify(RECORD_EXEC, id, 0, 0, 0, FORCE_WAKEUP);
 	return 0;
 }
@@ -644,6 +742,7 @@ SEC("raw_tp/sched_process_exit") int on_exit(u64 *arguments)
 	if (READ(signal, task->signal) || READ(live, signal->live.counter) || live > 0)
 		return 0;
 	map_delete(&processes, &id);
+	map_delete(&pythons, &id);
 	notify(RECORD_EXIT, id, 0, 0, 0, NO_WAKEUP);
 	return 0;
 }

@@ -212,7 +212,8 @@ pub struct Attached {
     pub time_ns: u64,
 }
 
-/// A process, from now on, until it is defined anew (after `exec`, its mappings are gone then) or ends.
+/// A process, from now on, until it is defined anew (its mappings are gone then, and told again) or ends. It is defined
+/// anew after `exec`, and with the same `time_ns` when its runtime shows late.
 #[derive(Clone, PartialEq, Message)]
 pub struct Process {
     /// Its number where the recorder is.

@@ -13,6 +13,7 @@ mod command;
 mod maps_file;
 mod output;
 mod processes;
+mod python;
 mod session;
 mod signals;
 

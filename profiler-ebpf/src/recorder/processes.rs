@@ -12,9 +12,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::maps_file::{self, MapLine};
 use super::output::Output;
+use super::python::{self, Python, Unsupported};
 use crate::privilege::{Caller, Target, TargetError, with_probe_rights};
-use crate::protocol::{Exit, Mapping, Note, Process, Thread, event};
-use crate::sampler::{Kernel, Placed, Slice, Tables};
+use crate::protocol::{Code, Exit, InterpreterFrame, Mapping, Note, Process, Thread, event};
+use crate::sampler::{Kernel, Placed, PythonFrame, Slice, Tables};
 use crate::unwind_table::{Image, Rules, build};
 
 /// Most files whose tables are kept.
@@ -23,7 +24,7 @@ const MAX_MODULES: usize = 8192;
 const ALLOC: &str = "perflens_alloc_sample";
 const FREE: &str = "perflens_free_sample";
 /// Symbols that say what a file is.
-const SYMBOLS: [&str; 2] = [ALLOC, FREE];
+const SYMBOLS: [&str; 4] = [ALLOC, FREE, python::RUNTIME, python::VERSION];
 /// When the mappings of a new program are looked at again, in nanoseconds: its libraries come one by one.
 const SETTLING: [u64; 4] = [2_000_000, 6_000_000, 20_000_000, 100_000_000];
 /// Shortest and longest time, in nanoseconds, before an unknown address is worth another look.
@@ -76,6 +77,8 @@ struct Entry {
     threads: FxHashMap<u32, Vec<u8>>,
     /// How long an unknown address is no news, in nanoseconds.
     quiet: u64,
+    python: Option<Python>,
+    told_of_python: bool,
 }
 
 /// All processes of a recording.
@@ -95,6 +98,9 @@ pub(super) struct Processes {
     full: bool,
     sees_allocations: bool,
     probes_refused: Option<String>,
+    last_code: u32,
+    /// How often samples were fetched.
+    round: u64,
 }
 
 impl Processes {
@@ -112,6 +118,8 @@ impl Processes {
             full: false,
             sees_allocations: false,
             probes_refused: None,
+            last_code: 0,
+            round: 0,
         }
     }
 
@@ -148,6 +156,7 @@ impl Processes {
         entry.executable.clone_from(&of.executable);
         entry.runtime.clone_from(&of.runtime);
         entry.known = Rc::clone(&of.known);
+        entry.python.clone_from(&of.python);
         entry.slice = of.slice;
         if of.slice.count > 0 && of.slice.first != first {
             // The parent got a new slice while it forked; the one the child copied may soon be another's.
@@ -359,9 +368,15 @@ impl Processes {
         let slice = self.tables.add_slice(&rows);
         let Some(entry) = self.entries.get_mut(&pid) else { return false };
         entry.target = Some(target);
+        let runtime = entry.runtime.clone();
         if entry.runtime.is_empty() && all.iter().any(Known::is_go_program) {
             entry.runtime = "go".into();
         }
+        if entry.python.is_none() {
+            entry.look_for_python(pid, &all, kernel, output);
+        }
+        // A runtime that shows late changes what the process is: it is told again, as a whole, with its next sample.
+        entry.announced &= entry.runtime == runtime;
         if entry.announced {
             for &at in &new {
                 output.send(event::Kind::Mapping(all[at].message(pid)));
@@ -378,6 +393,27 @@ impl Processes {
             Err(_) => self.note_full(output),
         }
         !new.is_empty()
+    }
+
+    /// Samples are being fetched once more.
+    pub(super) fn next_round(&mut self) {
+        self.round += 1;
+    }
+
+    /// Frames of a process's interpreter, with what they need defined.
+    pub(super) fn interpreter_frames<W: io::Write + AsFd>(
+        &mut self,
+        pid: u32,
+        frames: &[PythonFrame],
+        output: &mut Output<W>,
+    ) -> Vec<InterpreterFrame> {
+        let Some(Entry { python: Some(python), target, .. }) = self.entries.get_mut(&pid) else { return Vec::new() };
+        let last = &mut self.last_code;
+        python.resolve(target.as_ref(), self.round, frames.iter().copied(), |code| {
+            *last += 1;
+            output.send(event::Kind::Code(Code { id: *last, ..code }));
+            *last
+        })
     }
 
     /// A slice has one user fewer.
@@ -499,6 +535,48 @@ impl Entry {
             announced: false,
             threads: FxHashMap::default(),
             quiet: QUIET.start,
+            python: None,
+            told_of_python: false,
+        }
+    }
+}
+
+impl Entry {
+    /// Finds a CPython among what is mapped, and has its frames walked.
+    fn look_for_python<W: io::Write + AsFd>(
+        &mut self,
+        pid: u32,
+        all: &[Known],
+        kernel: &mut Kernel,
+        output: &mut Output<W>,
+    ) {
+        let Some(target) = &self.target else { return };
+        let found = all.iter().find_map(|known| {
+            let image = &known.module.as_ref()?.image;
+            let at = |name| image.symbol(name).map(|address| address.wrapping_add(known.bias));
+            Some((at(python::RUNTIME)?, at(python::VERSION)))
+        });
+        let Some((runtime, version)) = found else { return };
+        let why = match Python::find(target, runtime, version) {
+            Ok(python) => {
+                if kernel.set_python(pid, python.runtime, python.frames()).is_ok() {
+                    self.runtime = format!("cpython {}", python.version);
+                    self.python = Some(python);
+                }
+                return;
+            }
+            Err(why) => why,
+        };
+        if !std::mem::replace(&mut self.told_of_python, true) {
+            let which = match why {
+                Unsupported::Old => "is older than 3.11",
+                Unsupported::FreeThreaded => "has no global lock",
+                Unsupported::Unknown => "is not known here",
+            };
+            let sentence = format!(
+                "The Python of process {pid} {which}, so its own lines are missing; record it with py-spy and open that file."
+            );
+            output.send(event::Kind::Note(Note { sentence }));
         }
     }
 }

@@ -21,7 +21,9 @@ use crate::protocol::{
     StackEnd, VERSION, event,
 };
 use crate::sampler::kallsyms::KernelSymbols;
-use crate::sampler::{Clock, Counters, Event, Kernel, KernelError, Notice, NoticeKind, Record, SampleRecord, Settings};
+use crate::sampler::{
+    Clock, Counters, Event, Kernel, KernelError, Notice, NoticeKind, PythonFrame, Record, SampleRecord, Settings,
+};
 
 /// Rows of unwind tables there is room for: 16 MiB, several times what a large program with its libraries has.
 const ROWS: u32 = 4 << 20;
@@ -236,6 +238,7 @@ impl Session<'_> {
             Notice(Notice),
             Nothing,
         }
+        self.processes.next_round();
         loop {
             let next = self.kernel.next_record(|record| match record {
                 Some(Record::Sample(record)) => Next::Sample(Box::new(Sampled::new(&record))),
@@ -252,7 +255,7 @@ impl Session<'_> {
     }
 
     fn sample(&mut self, sampled: Sampled) {
-        let Sampled { mut sample, event, kernel, interval, comm } = sampled;
+        let Sampled { mut sample, event, kernel, python, interval, comm } = sampled;
         let known = self.processes.prepare(sample.pid, sample.tid, &comm, now(), &mut self.kernel, self.output);
         if !known {
             self.dark += 1;
@@ -263,6 +266,9 @@ impl Session<'_> {
             // Of what was allocated before anybody looked there is nothing to take back.
             Event::Free if !self.allocations.freed(&mut sample) => return,
             _ => {}
+        }
+        if !python.is_empty() {
+            sample.interpreter = self.processes.interpreter_frames(sample.pid, &python, self.output);
         }
         let (symbols, ids) = (&self.symbols, &mut self.symbol_ids);
         let frames = kernel.iter().enumerate();
@@ -400,6 +406,7 @@ struct Sampled {
     sample: Sample,
     event: Event,
     kernel: Vec<u64>,
+    python: Vec<PythonFrame>,
     interval: u64,
     comm: Vec<u8>,
 }
@@ -410,6 +417,7 @@ impl Sampled {
             sample: sample(record),
             event: record.event,
             kernel: record.kernel().collect(),
+            python: record.python().collect(),
             interval: record.interval,
             comm: record.comm().to_vec(),
         }

@@ -167,6 +167,7 @@ pub struct Kernel {
     ring: RingBuf<MapData>,
     processes: HashMap<MapData, u32, [u64; 2]>,
     waits: HashMap<MapData, u32, [u8; WAIT_SIZE]>,
+    pythons: HashMap<MapData, u32, [u64; 6]>,
     counters: PerCpuArray<MapData, u64>,
     frequency: u32,
     clock: Clock,
@@ -269,6 +270,7 @@ impl Kernel {
         let mut kernel = Self {
             ring: RingBuf::try_from(taken(&mut ebpf, "records")?)?,
             processes: HashMap::try_from(taken(&mut ebpf, "processes")?)?,
+            pythons: HashMap::try_from(taken(&mut ebpf, "pythons")?)?,
             waits: HashMap::try_from(taken(&mut ebpf, "waits")?)?,
             counters: PerCpuArray::try_from(taken(&mut ebpf, "counters")?)?,
             ebpf,
@@ -391,6 +393,15 @@ impl Kernel {
         const EXISTING: u64 = 2;
         let value = [u64::from(slice.first) | u64::from(slice.count) << 32, quiet_until];
         let _ = self.processes.insert(tgid, value, EXISTING);
+    }
+
+    /// Walks a process's interpreter as well; `layout` as `struct python` of `bpf/layout.h`.
+    pub fn set_python(&mut self, tgid: u32, runtime: u64, layout: [u32; 10]) -> Result<(), KernelError> {
+        let mut value = [runtime; 6];
+        for (word, pair) in value[1..].iter_mut().zip(layout.as_chunks::<2>().0) {
+            *word = u64::from(pair[0]) | u64::from(pair[1]) << 32;
+        }
+        Ok(self.pythons.insert(tgid, value, 0)?)
     }
 
     /// Samples a process no more.

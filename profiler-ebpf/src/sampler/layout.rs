@@ -22,6 +22,8 @@ pub(super) const NO_TABLE: u32 = u32::MAX;
 
 /// Marks an address that is where execution goes on.
 const EXACT: u64 = 1 << 63;
+/// What is left of a code object's pointer beside the owner.
+const OWNER_SHIFTED: u64 = (1 << 56) - 1;
 
 /// One record from the ring.
 #[derive(Debug)]
@@ -83,6 +85,7 @@ pub struct SampleRecord<'a> {
     /// The pointer, for [`Event::Alloc`] and [`Event::Free`].
     pub allocation: u64,
     comm: &'a [u8],
+    python: &'a [u8],
     user: &'a [u8],
     kernel: &'a [u8],
 }
@@ -91,6 +94,15 @@ impl<'a> SampleRecord<'a> {
     /// Addresses of the user's part, leaf first, and whether each is where execution goes on beyond the first.
     pub fn user(&self) -> impl ExactSizeIterator<Item = (u64, bool)> + use<'a> {
         words(self.user).map(|word| (word & !EXACT, word & EXACT != 0))
+    }
+
+    /// Frames of a CPython interpreter, leaf first.
+    pub fn python(&self) -> impl Iterator<Item = PythonFrame> + use<'a> {
+        self.python.chunks_exact(16).map(|frame| {
+            let mut words = words(frame);
+            let (code, instruction) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+            PythonFrame { code: code & OWNER_SHIFTED, owner: u8::try_from(code >> 56).unwrap_or_default(), instruction }
+        })
     }
 
     /// Addresses of the kernel's part, leaf first.
@@ -106,6 +118,17 @@ impl<'a> SampleRecord<'a> {
 
 fn words(bytes: &[u8]) -> impl ExactSizeIterator<Item = u64> + use<'_> {
     bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes))
+}
+
+/// A frame of a CPython interpreter, as pointers into its process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PythonFrame {
+    /// The code object.
+    pub code: u64,
+    /// What the interpreter says of who made the frame.
+    pub owner: u8,
+    /// The instruction.
+    pub instruction: u64,
 }
 
 /// Something that happened to a process.
@@ -143,7 +166,7 @@ pub enum NoticeKind {
 /// Bytes of a sample before its words.
 const SAMPLE_HEAD: usize = 72;
 /// Bytes of a thread that waits: the beginning of a sample.
-pub(super) const WAIT_SIZE: usize = SAMPLE_HEAD + 160 * 8;
+pub(super) const WAIT_SIZE: usize = SAMPLE_HEAD + 224 * 8;
 
 impl<'a> Record<'a> {
     /// A record from its bytes; `None` for what is none.
@@ -156,7 +179,8 @@ impl<'a> Record<'a> {
         match u32_at(0)? {
             1 => {
                 let (user, kernel) = (usize::from(u16_at(12)?) * 8, usize::from(u16_at(14)?) * 8);
-                let words = bytes.get(SAMPLE_HEAD..)?;
+                let python = usize::from(u16_at(18)?) * 16;
+                let (python, words) = bytes.get(SAMPLE_HEAD..)?.split_at_checked(python)?;
                 Some(Record::Sample(SampleRecord {
                     tgid,
                     tid: u32_at(8)?,
@@ -167,6 +191,7 @@ impl<'a> Record<'a> {
                     interval: u64_at(40)?,
                     allocation: u64_at(48)?,
                     comm: bytes.get(56..72)?,
+                    python,
                     user: words.get(..user)?,
                     kernel: words.get(user..user + kernel)?,
                 }))

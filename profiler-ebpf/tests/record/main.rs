@@ -9,4 +9,5 @@ mod events;
 mod lifecycle;
 mod native;
 mod privilege;
+mod python;
 mod recording;

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use object::{Object as _, ObjectSymbol as _};
 use profiler_ebpf::protocol::{
-    self, End, EventKind, Failure, Hello, Loss, Mapping, Process, Reader, Sample, StackEnd, Start, Stop, command, event,
+    self, Code, End, EventKind, Failure, Hello, Loss, Mapping, Process, Reader, Sample, StackEnd, Start, Stop, command,
+    event,
 };
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -205,6 +206,7 @@ pub(crate) struct Recording {
     pub(crate) mappings: Vec<Mapping>,
     pub(crate) threads: HashMap<u32, String>,
     pub(crate) kernel: HashMap<u32, String>,
+    pub(crate) codes: HashMap<u32, Code>,
     pub(crate) samples: Vec<Sample>,
     pub(crate) lost: BTreeMap<i32, u64>,
     pub(crate) notes: Vec<String>,
@@ -270,6 +272,7 @@ impl Recording {
             event::Kind::Sample(sample) => {
                 // Definitions come first.
                 assert!(self.processes.iter().any(|process| process.pid == sample.pid));
+                assert!(sample.interpreter.iter().all(|frame| self.codes.contains_key(&frame.code)));
                 assert!(sample.kernel.iter().all(|id| self.kernel.contains_key(id)));
                 self.samples.push(sample);
             }
@@ -277,7 +280,10 @@ impl Recording {
             event::Kind::Note(note) => self.notes.push(note.sentence),
             event::Kind::Exit(exit) => self.exits.push(exit.pid),
             event::Kind::End(end) => self.end = Some(end),
-            event::Kind::Attached(_) | event::Kind::Progress(_) | event::Kind::Code(_) => {}
+            event::Kind::Code(code) => {
+                self.codes.insert(code.id, code);
+            }
+            event::Kind::Attached(_) | event::Kind::Progress(_) => {}
         }
     }
 
