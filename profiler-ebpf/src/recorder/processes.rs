@@ -542,7 +542,7 @@ impl Entry {
 }
 
 impl Entry {
-    /// Finds a CPython among what is mapped, and has its frames walked.
+    /// Finds a Python among what is mapped, and has its frames walked.
     fn look_for_python<W: io::Write + AsFd>(
         &mut self,
         pid: u32,

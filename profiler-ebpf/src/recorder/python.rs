@@ -1,4 +1,4 @@
-//! CPython, from its structures to files and lines.
+//! `CPython`, from its structures to files and lines.
 //!
 //! The kernel program walks an interpreter's frames and sends pointers. What they point at is read here, once per
 //! code object, while the process is there. Layouts are those of the public headers of each version; from
@@ -396,7 +396,7 @@ mod tests {
             1,
             2, // 8 bytes, two lines back
             0x80 | 13 << 3 | 7,
-            0x40 | 40,
+            0x40 | 0x28,
             1, // 16 bytes, 52 lines on
         ];
         let lines: Vec<_> = (0..40).step_by(2).map(|offset| line(&table, 10, offset)).collect();

@@ -96,7 +96,7 @@ impl<'a> SampleRecord<'a> {
         words(self.user).map(|word| (word & !EXACT, word & EXACT != 0))
     }
 
-    /// Frames of a CPython interpreter, leaf first.
+    /// Frames of a Python interpreter, leaf first.
     pub fn python(&self) -> impl Iterator<Item = PythonFrame> + use<'a> {
         self.python.chunks_exact(16).map(|frame| {
             let mut words = words(frame);
@@ -120,7 +120,7 @@ fn words(bytes: &[u8]) -> impl ExactSizeIterator<Item = u64> + use<'_> {
     bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes))
 }
 
-/// A frame of a CPython interpreter, as pointers into its process.
+/// A frame of a Python interpreter, as pointers into its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PythonFrame {
     /// The code object.

@@ -1,4 +1,4 @@
-//! CPython, down to the line.
+//! `CPython`, down to the line.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
