@@ -17,5 +17,6 @@ pub mod server;
 pub mod session;
 pub mod source;
 pub mod state;
+pub mod symbols;
 pub mod transport;
 mod when;

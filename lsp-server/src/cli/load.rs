@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use profiler_core::attribute::analysis::{Analysis, ComparedTo};
 use profiler_core::attribute::{FileGroups, MAX_FILTERS};
@@ -14,12 +14,25 @@ use profiler_core::paths::{Workspace, WorkspaceOptions};
 use profiler_core::profile::{Profile, ValueTypeError};
 
 use super::{Baseline, Failure, Selection, remote};
+use crate::symbols::Places;
 
 /// A decoded profile and its name.
 pub(super) struct Loaded {
     /// The file name, without its folders; `-` for standard input.
     pub(super) origin: String,
     pub(super) profile: Arc<Profile>,
+    /// When it was there for certain, for files.
+    pub(super) taken_here: Option<SystemTime>,
+}
+
+impl Loaded {
+    /// The profile, with lines where this machine knows them.
+    fn symbolised(&self, selection: &Selection) -> Result<Arc<Profile>, Failure> {
+        let places = Places { debug_dirs: selection.debug_dirs.clone(), roots: selection.workspace.clone() };
+        places
+            .symbolised(Arc::clone(&self.profile), self.taken_here, &CancelFlag::new())
+            .map_err(|error| Failure::Input(format!("{}: {error}", self.origin)))
+    }
 }
 
 /// Reads a profile from a path, or from standard input for `-`.
@@ -27,7 +40,7 @@ pub(super) fn load(path: &Path) -> Result<Loaded, Failure> {
     let name = path.display();
     if path.as_os_str() == "-" {
         let profile = Arc::new(read(io::stdin(), "standard input")?);
-        return Ok(Loaded { origin: "-".to_owned(), profile });
+        return Ok(Loaded { origin: "-".to_owned(), profile, taken_here: None });
     }
     let fail = |error: io::Error| {
         let what = match error.kind() {
@@ -41,12 +54,13 @@ pub(super) fn load(path: &Path) -> Result<Loaded, Failure> {
         return remote::load(text);
     }
     let file = File::open(path).map_err(fail)?;
-    if file.metadata().map_err(fail)?.is_dir() {
+    let metadata = file.metadata().map_err(fail)?;
+    if metadata.is_dir() {
         return Err(Failure::Input(format!("{name}: it is a directory; give a profile file")));
     }
     let profile = Arc::new(read(file, &name.to_string())?);
     let origin = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    Ok(Loaded { origin, profile })
+    Ok(Loaded { origin, profile, taken_here: metadata.modified().ok() })
 }
 
 fn read(reader: impl Read + Send, name: &str) -> Result<Profile, Failure> {
@@ -114,7 +128,7 @@ impl Input {
         if selection.filters.len() > MAX_FILTERS {
             return Err(Failure::Usage(format!("there may be no more than {MAX_FILTERS} filters")));
         }
-        let profile = &self.new.profile;
+        let profile = &self.new.symbolised(selection)?;
         let value_type = match &selection.value_type {
             Some(name) => profile
                 .find_value_type(name)
@@ -131,8 +145,9 @@ impl Input {
         let compared = match &self.base {
             None => None,
             Some(base) => {
-                let groups = groups(&base.profile, workspace);
-                let compared = analysis.compare_to(Arc::clone(&base.profile), groups, baseline.normalize, &never);
+                let profile = base.symbolised(selection)?;
+                let groups = groups(&profile, workspace);
+                let compared = analysis.compare_to(profile, groups, baseline.normalize, &never);
                 Some(
                     compared
                         .map_err(|error| Failure::Input(format!("{} and {}: {error}", self.new.origin, base.origin)))?,

@@ -78,6 +78,10 @@ pub(crate) struct Selection {
     /// Match the profile's paths with the files of this folder; may be given several times
     #[arg(long, value_name = "DIR")]
     workspace: Vec<PathBuf>,
+
+    /// Look here as well for binaries and debug info of what the profile has only addresses for
+    #[arg(long = "debug-dir", value_name = "DIR")]
+    debug_dirs: Vec<PathBuf>,
 }
 
 /// What commands take that can compare two profiles.

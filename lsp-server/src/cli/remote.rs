@@ -28,7 +28,7 @@ pub(super) fn load(text: &str) -> Result<Loaded, Failure> {
 /// Decodes what was fetched.
 pub(super) fn decoded(fetched: &Fetched) -> Result<Loaded, Failure> {
     match decode_fetched(fetched, &Limits::default(), &CancelFlag::new()) {
-        Ok(profile) => Ok(Loaded { origin: fetched.name.clone(), profile: Arc::new(profile) }),
+        Ok(profile) => Ok(Loaded { origin: fetched.name.clone(), profile: Arc::new(profile), taken_here: None }),
         Err(loader::Failure::Failed(why)) => Err(Failure::Input(why)),
         Err(loader::Failure::Cancelled) => Err(Failure::Input("cancelled".to_owned())),
     }

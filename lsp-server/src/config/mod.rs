@@ -53,6 +53,8 @@ pub struct Config {
     pub diagnostics: Diagnostics,
     /// How paths of the profile become files of the workspace.
     pub paths: Paths,
+    /// Where lines come from for profiles that have only addresses.
+    pub symbols: Symbols,
     /// What may be used up.
     pub limits: Limits,
     /// When what is shown is brought up to date.
@@ -265,6 +267,18 @@ impl From<&PathRule> for Rule {
     fn from(rule: &PathRule) -> Self {
         Self { from: rule.from.clone(), to: rule.to.clone() }
     }
+}
+
+/// See [`Config::symbols`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(deny_unknown_fields)]
+pub struct Symbols {
+    /// More folders with binaries and debug info, absolute or relative to the workspace folder:
+    /// by build id (`.build-id/xx/yyyy.debug`) or by file name. Only files of the build that ran
+    /// are used. The paths in the profile, the workspace's build folders, `/usr/lib/debug` and the
+    /// cache of debuginfod are looked at in any case.
+    pub debug_dirs: Vec<PathBuf>,
 }
 
 /// See [`Config::limits`].

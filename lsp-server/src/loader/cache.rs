@@ -12,10 +12,12 @@ use std::time::SystemTime;
 use profiler_core::cancel::CancelFlag;
 use profiler_core::decode::{DecodeError, Limits, decode};
 use profiler_core::profile::Profile;
+use profiler_core::symbolize::ProfileError;
 
 use super::{Failure, decode_fetched};
 use crate::source::Fetched;
 use crate::state::text::Text;
+use crate::symbols::Places;
 
 /// How many are kept: what is shown, its base, and what was shown before.
 const KEPT: usize = 4;
@@ -59,6 +61,36 @@ pub type Texts = HashMap<PathBuf, Arc<Text>>;
 pub(super) struct Known {
     pub(super) profile: Arc<Profile>,
     pub(super) texts: Arc<Mutex<Texts>>,
+    /// When the profile was there for certain, for files.
+    pub(super) taken_here: Option<SystemTime>,
+    /// The profile with what was found out about its addresses, and where that was looked for.
+    pub(super) symbolised: Arc<Mutex<Option<Symbolised>>>,
+}
+
+pub(super) type Symbolised = (Places, Arc<Profile>);
+
+impl Known {
+    pub(super) fn new(profile: Profile, taken_here: Option<SystemTime>) -> Self {
+        Self { profile: Arc::new(profile), texts: Arc::default(), taken_here, symbolised: Arc::default() }
+    }
+
+    /// The profile, with lines where this machine knows them.
+    pub(super) fn symbolised(&self, places: &Places, cancel: &CancelFlag) -> Result<Arc<Profile>, Failure> {
+        let mut symbolised = self.symbolised.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, profile)) = &*symbolised
+            && known == places
+        {
+            return Ok(Arc::clone(profile));
+        }
+        let profile = match places.symbolised(Arc::clone(&self.profile), self.taken_here, cancel) {
+            Ok(profile) => profile,
+            Err(ProfileError::Cancelled(cancelled)) => return Err(cancelled.into()),
+            // Too large to take in what was found: what there was is still there.
+            Err(ProfileError::TooLarge(_)) => Arc::clone(&self.profile),
+        };
+        *symbolised = Some((places.clone(), Arc::clone(&profile)));
+        Ok(profile)
+    }
 }
 
 /// The last few profiles that were read, the latest first.
@@ -74,13 +106,11 @@ impl Profiles {
         if metadata.is_dir() {
             return Err(ReadError::Io(io::ErrorKind::IsADirectory.into()));
         }
-        let stamp = Stamp::File { path: path.to_owned(), bytes: metadata.len(), modified: metadata.modified().ok() };
+        let modified = metadata.modified().ok();
+        let stamp = Stamp::File { path: path.to_owned(), bytes: metadata.len(), modified };
         let known = match self.take(&stamp) {
             Some(known) => known,
-            None => Known {
-                profile: Arc::new(decode(file, limits, cancel).map_err(ReadError::Decode)?),
-                texts: Arc::default(),
-            },
+            None => Known::new(decode(file, limits, cancel).map_err(ReadError::Decode)?, modified),
         };
         self.keep(stamp, known.clone());
         Ok(known)
@@ -95,7 +125,7 @@ impl Profiles {
         let stamp = Stamp::Fetched { serial: fetched.serial };
         let known = match self.take(&stamp) {
             Some(known) => known,
-            None => Known { profile: Arc::new(decode_fetched(fetched, limits, cancel)?), texts: Arc::default() },
+            None => Known::new(decode_fetched(fetched, limits, cancel)?, None),
         };
         self.keep(stamp, known.clone());
         Ok(known)

@@ -29,6 +29,7 @@ use crate::config::ServiceScope;
 use crate::source::Fetched;
 use crate::state::text::Text;
 use crate::state::view::{Owner, View};
+use crate::symbols::Places;
 
 /// What to show. Equality is of the whole wish.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +54,8 @@ pub struct Wish {
     pub roots: Vec<PathBuf>,
     /// The user's path rules.
     pub rules: Vec<Rule>,
+    /// Folders with debug info.
+    pub debug_dirs: Vec<PathBuf>,
     /// Most files of the workspace to list.
     pub max_files: usize,
     /// Most bytes of a profile.
@@ -132,12 +135,17 @@ pub fn load(
     cancel: &CancelFlag,
 ) -> Result<(View, Arc<Workspace>), Failure> {
     let limits = Limits { max_bytes: wish.max_bytes, ..Limits::default() };
-    let Known { profile, texts } = match wish.parts.len() {
+    let places = Places { debug_dirs: wish.debug_dirs.clone(), roots: wish.roots.clone() };
+    let known = match wish.parts.len() {
         0 | 1 => read(&wish.profile, given.profile.as_deref(), profiles, &limits, cancel)?,
         _ => read_sum(&wish.parts, profiles, &limits, cancel)?,
     };
+    let (profile, texts) = (known.symbolised(&places, cancel)?, known.texts);
     let base = match &wish.base {
-        Some(base) => Some(read(base, given.base.as_deref(), profiles, &limits, cancel)?.profile),
+        Some(base) => {
+            let known = read(base, given.base.as_deref(), profiles, &limits, cancel)?;
+            Some(known.symbolised(&places, cancel)?)
+        }
         None => None,
     };
     let workspace = open_workspace(wish, cancel);
@@ -195,7 +203,7 @@ fn read_sum(parts: &[Part], profiles: &Profiles, limits: &Limits, cancel: &Cance
     })?;
     // What the files were when the first of them was read.
     let texts = Arc::clone(&known[0].texts);
-    Ok(Known { profile: Arc::new(sum), texts })
+    Ok(Known { texts, ..Known::new(sum, None) })
 }
 
 fn compare(

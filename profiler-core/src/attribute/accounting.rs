@@ -4,6 +4,8 @@
 //! *leaf* asks for the first frame of the stack, *reach* for the best frame anywhere,
 //! *workspace* for the best frame as the user's workspace sees it.
 
+use crate::profile::MapId;
+
 /// What is known about a single frame, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Bucket {
@@ -189,6 +191,9 @@ pub struct Accounting {
     /// Value that is in no workspace line, by the package or binary of its leaf: largest
     /// first, then by name. Without a workspace, all value.
     pub unplaced: Vec<(String, Weight)>,
+    /// Value whose leaf has no line, by the binary of the leaf: largest first. What is in no
+    /// binary is left out.
+    pub without_lines: Vec<(MapId, Weight)>,
 }
 
 impl Accounting {

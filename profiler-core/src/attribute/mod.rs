@@ -31,7 +31,7 @@ pub use files::{FileGroup, FileGroups, GroupId, Place, Placement};
 pub use filter::{Field, Filter, FilterError, FrameField, Scope};
 
 use crate::cancel::{CancelFlag, Cancelled};
-use crate::profile::{LineNo, Profile};
+use crate::profile::{LineNo, MapId, Profile};
 use accounting::Weight;
 use frames::{Frames, LineFunctions, Owners};
 use pass::{Job, Selection, Sums};
@@ -289,6 +289,7 @@ impl Stacks {
             workspace: groups.has_workspace().then_some(sums.standing),
             filtered: sums.filtered,
             unplaced: unplaced(&self.owners, &sums.unplaced),
+            without_lines: without_lines(&sums.without_lines),
         };
         Ok(Costs {
             total: sums.total,
@@ -365,6 +366,13 @@ impl<'a> Selection<'a> {
         }
         selection
     }
+}
+
+fn without_lines(weights: &[Weight]) -> Vec<(MapId, Weight)> {
+    let ids = (0..).map(MapId).zip(weights.iter().copied());
+    let mut rows: Vec<_> = ids.filter(|(mapping, weight)| !mapping.is_none() && weight.records > 0).collect();
+    rows.sort_by_key(|(mapping, weight)| (std::cmp::Reverse(weight.value), *mapping));
+    rows
 }
 
 fn unplaced(owners: &Owners, weights: &[Weight]) -> Vec<(String, Weight)> {

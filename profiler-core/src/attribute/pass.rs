@@ -56,6 +56,8 @@ pub(super) struct Sums {
     pub(super) standing: [Weight; 9],
     /// Unplaced value by owner of its leaf.
     pub(super) unplaced: Vec<Weight>,
+    /// Value of leaves without a line, by mapping.
+    pub(super) without_lines: Vec<Weight>,
 }
 
 /// What a row costs in cumulative, and the last sample that counted there (1-based).
@@ -220,6 +222,9 @@ impl Job<'_> {
         sums.leaf[reason as usize] += weight;
         sums.reach[facts.reach() as usize] += weight;
         sums.standing[facts.standing() as usize] += weight;
+        if let Some((location, _)) = leaf.filter(|_| reason != LeafReason::WithLine) {
+            sums.without_lines[self.profile.locations().mapping(location).index()] += weight;
+        }
         if let Some((_, at)) = leaf {
             self.add_once(sums, at.first, value, |column| &mut column.flat);
         }
@@ -313,6 +318,7 @@ impl Sums {
             reach: Default::default(),
             standing: Default::default(),
             unplaced: vec![Weight::default(); job.owners.names.len()],
+            without_lines: vec![Weight::default(); job.profile.mappings().len()],
         }
     }
 
@@ -331,6 +337,7 @@ impl Sums {
             (&mut self.reach[..], &other.reach[..]),
             (&mut self.standing[..], &other.standing[..]),
             (&mut self.unplaced[..], &other.unplaced[..]),
+            (&mut self.without_lines[..], &other.without_lines[..]),
         ] {
             for (mine, &theirs) in mine.iter_mut().zip(theirs) {
                 *mine += theirs;

@@ -225,6 +225,11 @@ impl Profile {
         &self.binary_notes
     }
 
+    /// The same for one binary.
+    pub fn binary_note(&self, mapping: MapId) -> Option<&BinaryNote> {
+        self.binary_notes.iter().find(|note| note.mapping == mapping)
+    }
+
     /// Index of the first value type that counts samples.
     pub fn sample_count_type(&self) -> Option<usize> {
         self.value_types.iter().position(ValueType::is_sample_count)

@@ -145,8 +145,7 @@ fn path_of(bytes: &[u8]) -> PathBuf {
 }
 
 /// Paths of mappings that are no files.
-fn is_pseudo(path: &Path) -> bool {
-    let Some(text) = path.to_str() else { return false };
+pub(super) fn is_pseudo(text: &str) -> bool {
     let prefixes = ["[", "//anon", "/dev/", "/memfd:", "/SYSV", "anon_inode:", "linux-vdso", "linux-gate"];
     text.is_empty() || prefixes.iter().any(|prefix| text.starts_with(prefix))
 }
@@ -154,7 +153,7 @@ fn is_pseudo(path: &Path) -> bool {
 impl DebugFiles {
     /// Finds the binary.
     pub(super) fn binary(&mut self, wanted: &Wanted<'_>, search: &mut Search) -> Option<Elf> {
-        if is_pseudo(wanted.path) && wanted.build.is_empty() {
+        if is_pseudo(&wanted.path.to_string_lossy()) && wanted.build.is_empty() {
             search.refuse(wanted.path, Refusal::NoPath);
             return None;
         }
@@ -167,7 +166,7 @@ impl DebugFiles {
         };
         // A build that nobody named can only be looked for by its whole path.
         let own = wanted.root.map_or_else(|| wanted.path.to_owned(), |root| below(root, wanted.path));
-        if wanted.path.is_absolute() && !is_pseudo(wanted.path) {
+        if wanted.path.is_absolute() && !is_pseudo(&wanted.path.to_string_lossy()) {
             let is_old_enough = |_: &Elf| match (wanted.build.is_empty(), wanted.not_after) {
                 (true, Some(limit)) if is_younger(&own, limit) => Err(Refusal::Younger),
                 _ => Ok(()),

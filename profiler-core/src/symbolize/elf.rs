@@ -100,6 +100,7 @@ impl Segment {
 struct Section {
     start: usize,
     end: usize,
+    address: u64,
     format: CompressionFormat,
     inflated_size: u64,
 }
@@ -159,6 +160,7 @@ impl Elf {
             sections.entry(name.into()).or_insert(Section {
                 start,
                 end,
+                address: section.address(),
                 format: range.format,
                 inflated_size: range.uncompressed_size,
             });
@@ -273,6 +275,20 @@ impl Elf {
     /// Whether there is a section of this name with something in it.
     pub fn has_section(&self, name: &str) -> bool {
         self.sections.contains_key(name)
+    }
+
+    /// Address of a section.
+    pub(super) fn section_address(&self, name: &str) -> Option<u64> {
+        self.sections.get(name).map(|section| section.address)
+    }
+
+    /// The bytes at a stated address up to the end of its segment.
+    pub(super) fn bytes_at(&self, address: u64) -> Option<&[u8]> {
+        let segment = self.segments.iter().find(|segment| segment.holds_address(address))?;
+        let distance = address - segment.address;
+        let start = usize::try_from(segment.offset.checked_add(distance)?).ok()?;
+        let end = usize::try_from(segment.offset.checked_add(segment.file_size)?).ok()?;
+        self.data.bytes().get(start..end.min(self.data.bytes().len()))
     }
 
     /// Bytes of a section; `None` when it isn't there, or is compressed and was not

@@ -10,6 +10,7 @@
 //! * [`DebugFiles`] finds the files, and checks that they are of the build that ran.
 //! * [`symbolize_profile`] fills in a profile that came with bare addresses.
 //! * [`PerfMap`], [`JitDump`] and [`KernelSymbols`] name code that is in no file.
+//! * [`line_info`] tells before a recording whether there will be lines.
 //!
 //! Names stay as the linker knows them; [`demangle`](crate::demangle) is for whoever shows them.
 //!
@@ -23,8 +24,14 @@ mod address;
 mod debug_files;
 mod dwarf;
 mod elf;
+mod go_table;
+mod jit_names;
+mod jitdump;
+mod kernel;
+mod line_info;
 mod mapped;
 mod mini_symbols;
+mod perf_map;
 mod profile;
 mod ranges;
 mod reason;
@@ -34,6 +41,10 @@ mod symbols;
 pub use address::{Avma, FileOffset, FrameAddress, MappedRange, ModuleAddress, Svma};
 pub use debug_files::{DebugFiles, Fetch, FileKind};
 pub use elf::{BuildId, Elf};
+pub use jitdump::{JitDump, JitDumpError};
+pub use kernel::KernelSymbols;
+pub use line_info::{Language, LineInfo, line_info};
+pub use perf_map::PerfMap;
 pub use profile::{ProfileError, ProfileOptions, SymbolizedProfile, Which, needs_symbols, symbolize_profile};
 pub use reason::{Reason, Refusal, Tried};
 pub use symbolizer::{Lines, Module, ModuleId, ModuleReport, SymbolOptions, Symbolizer};
@@ -68,6 +79,13 @@ impl Default for Frame {
             start_line: LineNo::UNKNOWN,
         }
     }
+}
+
+/// A line and a column, or zeros for what can be neither.
+fn line_and_column(line: u64, column: u64) -> (u32, u32) {
+    // A line beyond what a profile can hold is none, and a column alone is no position.
+    let line = u32::try_from(line).ok().filter(|&line| line <= i32::MAX.unsigned_abs()).unwrap_or(0);
+    (line, if line == 0 { 0 } else { u32::try_from(column).unwrap_or(0) })
 }
 
 /// Frames of an address, innermost first and never none; or why there are none.

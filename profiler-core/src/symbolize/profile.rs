@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use rustc_hash::FxHashMap;
 
 use super::{
-    Avma, FileOffset, Frame, Lines, MappedRange, Module, ModuleAddress, ModuleReport, Reason, Svma, Symbolizer,
+    Avma, FileOffset, Frame, Lines, MappedRange, Module, ModuleAddress, ModuleReport, Reason, Refusal, Svma, Symbolizer,
 };
 use crate::cancel::{CancelFlag, Cancelled};
 use crate::profile::{
@@ -30,9 +30,10 @@ pub enum Which {
 pub struct ProfileOptions {
     /// Which locations.
     pub which: Which,
-    /// When the profile was there for certain. A binary that is younger, and that nothing else
-    /// says is the right one, is another one.
-    pub not_after: Option<SystemTime>,
+    /// When the profile was there for certain, if it is of this machine. Where a profile doesn't
+    /// say which build of a binary ran, the file at its path will do if it is older than that;
+    /// for profiles of other machines it never will.
+    pub taken_here: Option<SystemTime>,
 }
 
 /// Why a profile was not symbolised.
@@ -92,10 +93,22 @@ pub fn symbolize_profile(
     for (mapping, locations) in mappings {
         cancel.check()?;
         let row = profile.mapping(mapping);
+        let build = profile.text(row.build_id).to_owned();
+        if build.is_empty() && options.taken_here.is_none() {
+            unresolved += locations.len();
+            let report = ModuleReport {
+                path: PathBuf::from(profile.text(row.file)),
+                build,
+                lines: Lines::NoFile(Refusal::Unproven),
+                tried: Vec::new(),
+            };
+            notes.extend(note(&profile, mapping, &report, &[]));
+            continue;
+        }
         let module = symbolizer.add(Module {
             path: PathBuf::from(profile.text(row.file)),
-            build: profile.text(row.build_id).to_owned(),
-            not_after: options.not_after,
+            build,
+            not_after: options.taken_here,
             ..Module::default()
         });
         let addresses: Vec<ModuleAddress> =
@@ -162,13 +175,16 @@ fn module_address(mapping: &Mapping, address: u64) -> ModuleAddress {
 /// What to tell about a binary, when there is something to tell.
 fn note(profile: &Profile, mapping: MapId, report: &ModuleReport, reasons: &[Reason]) -> Option<BinaryNote> {
     let path = profile.text(profile.mapping(mapping).file);
+    if super::debug_files::is_pseudo(path) {
+        return None;
+    }
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let shown = if name.is_empty() { "the binary" } else { name };
     let build = if report.build.is_empty() { String::new() } else { format!(" (build id {})", report.build) };
-    let tried = report.tried.iter().find(|tried| tried.refusal != super::Refusal::Missing);
+    let tried = report.tried.iter().find(|tried| tried.refusal != Refusal::Missing);
     let tried = tried.map(|tried| format!("; {tried}")).unwrap_or_default();
     let (why, advice) = match &report.lines {
-        Lines::NoFile(super::Refusal::NoPath) => return None,
+        Lines::NoFile(Refusal::NoPath) => return None,
         Lines::NoFile(refusal) => {
             let advice = if report.build.is_empty() {
                 "the profile doesn't say which build it was, so only the file at that very path, older than the \
@@ -181,7 +197,7 @@ fn note(profile: &Profile, mapping: MapId, report: &ModuleReport, reasons: &[Rea
             };
             let is_known = report.tried.iter().any(|tried| tried.refusal == *refusal && tried.path.to_str() == Some(path));
             let why = match refusal {
-                super::Refusal::Missing => format!("no binary and no debug info for {shown}{build}"),
+                Refusal::Missing => format!("no binary and no debug info for {shown}{build}"),
                 refusal if is_known => format!("{path} can't be used{build}: {refusal}"),
                 _ => format!("no binary and no debug info for {shown}{build}{tried}"),
             };

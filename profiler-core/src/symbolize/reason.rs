@@ -63,6 +63,8 @@ pub enum Refusal {
     OtherChecksum,
     /// The profile doesn't say which build it was, and this one is younger than the profile.
     Younger,
+    /// The profile is of another machine, and doesn't say which build it was.
+    Unproven,
     /// The name is none of a file: `[vdso]`, `//anon`, nothing at all.
     NoPath,
 }
@@ -83,6 +85,7 @@ impl fmt::Display for Refusal {
             }
             Self::OtherChecksum => f.write_str("another build: its checksum differs"),
             Self::Younger => f.write_str("built after the profile was taken"),
+            Self::Unproven => f.write_str("the profile doesn't say which build it was"),
             Self::NoPath => f.write_str("no file"),
         }
     }

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use super::debug_files::{DebugFiles, Search, Wanted};
 use super::dwarf::{Answer, Index, Session, SplitFiles};
 use super::elf::{BuildId, Elf};
+use super::go_table::GoTable;
 use super::mini_symbols;
 use super::reason::{Reason, Refusal, Tried};
 use super::symbols::Symbols;
@@ -120,6 +121,7 @@ struct Open {
     shared: Option<Elf>,
     split: SplitFiles,
     index: Option<Index>,
+    go: Option<GoTable>,
     symbols: Option<Symbols>,
     /// Where the binary was found, as split units are looked for beside it.
     place: PathBuf,
@@ -300,10 +302,19 @@ impl Open {
             || module.path.clone(),
             |root| root.join(module.path.strip_prefix("/").unwrap_or(&module.path)),
         );
-        report.lines =
-            if index.is_some() && with_debug.has_section(".debug_line") { Lines::DebugInfo } else { Lines::NamesOnly };
+        let has_debug_info = index.is_some() && with_debug.has_section(".debug_line");
+        let mut go = if has_debug_info { None } else { GoTable::new(&binary) };
+        let mut symbols = None;
+        if let Some(go) = &mut go {
+            go.use_symbols(symbols.insert(collect_symbols(&binary, debug.as_ref())));
+        }
+        report.lines = match &go {
+            _ if has_debug_info => Lines::DebugInfo,
+            Some(_) => Lines::GoTable,
+            None => Lines::NamesOnly,
+        };
         report.tried = if report.lines == Lines::NamesOnly { search.tried } else { Vec::new() };
-        let mut open = Self { binary, debug, shared, split: SplitFiles::default(), index, symbols: None, place };
+        let mut open = Self { binary, debug, shared, split: SplitFiles::default(), index, go, symbols, place };
         if let Some(mut package) =
             open.has_split_units().then(|| files.package(&open.place, &mut Search::default())).flatten()
         {
@@ -323,6 +334,7 @@ impl Open {
         files.into_iter().flatten().map(Elf::heap_size).sum::<usize>()
             + self.split.heap_size()
             + self.index.as_ref().map_or(0, Index::heap_size)
+            + self.go.as_ref().map_or(0, GoTable::heap_size)
             + self.symbols.as_ref().map_or(0, Symbols::heap_size)
     }
 
@@ -352,7 +364,7 @@ impl Open {
         answers: &mut [Symbolized],
         cancel: &CancelFlag,
     ) -> (usize, Option<super::dwarf::SplitUnit>) {
-        let Self { binary, debug, shared, split, index, symbols, .. } = self;
+        let Self { binary, debug, shared, split, index, go, symbols, .. } = self;
         let with_debug = debug.as_ref().unwrap_or(binary);
         let mut session = index.is_some().then(|| Session::new(with_debug, shared.as_ref(), split));
         let mut last: Option<(Svma, Symbolized)> = None;
@@ -372,6 +384,9 @@ impl Open {
                     Answer::Frames(found) => frames = found,
                     Answer::Needs(unit) => return (done, Some(unit)),
                 }
+            }
+            if let (Some(go), true) = (go.as_mut(), frames.is_empty()) {
+                frames = go.frames(binary, address);
             }
             // What debug info doesn't name may still have a symbol.
             if frames.last().is_none_or(|frame| frame.name.is_empty())

@@ -13,12 +13,17 @@ const MAX_SYMBOLS: usize = 16 << 20;
 /// Most symbols inside of a function that are looked past.
 const MAX_INNER: usize = 16;
 
+/// Names of data that somebody needs.
+const KEPT_DATA: [&[u8]; 1] = [b"go:func.*"];
+
 /// The functions of a file by address.
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
     /// Sorted by address; of several at one address the best one.
     sorted: Vec<Symbol>,
     names: Vec<u8>,
+    /// Addresses of data, by name.
+    data: Vec<(&'static [u8], u64)>,
     /// Names that were asked for.
     asked: FxHashMap<u32, Arc<str>>,
 }
@@ -49,20 +54,21 @@ impl Symbols {
     }
 
     fn add(&mut self, file: &Elf, kind: object::elf::SectionType, order: u8) {
-        let bytes = file.bytes();
-        match object::FileKind::parse(bytes) {
-            Ok(object::FileKind::Elf64) => self.read::<elf::FileHeader64<Endianness>>(bytes, kind, order),
-            Ok(object::FileKind::Elf32) => self.read::<elf::FileHeader32<Endianness>>(bytes, kind, order),
+        match object::FileKind::parse(file.bytes()) {
+            Ok(object::FileKind::Elf64) => self.read::<elf::FileHeader64<Endianness>>(file, kind, order),
+            Ok(object::FileKind::Elf32) => self.read::<elf::FileHeader32<Endianness>>(file, kind, order),
             _ => None,
         };
     }
 
     fn read<H: FileHeader<Endian = Endianness>>(
         &mut self,
-        bytes: &[u8],
+        file: &Elf,
         kind: object::elf::SectionType,
         order: u8,
     ) -> Option<()> {
+        let bytes = file.bytes();
+        let wants_data = file.has_section(".gopclntab");
         let header = H::parse(bytes).ok()?;
         let endian = header.endian().ok()?;
         let sections = header.sections(endian, bytes).ok()?;
@@ -72,17 +78,22 @@ impl Symbols {
         for symbol in table.iter() {
             let address: u64 = symbol.st_value(endian).into();
             let rank = match symbol.st_type() {
-                elf::STT_FUNC | elf::STT_GNU_IFUNC => 0,
+                elf::STT_FUNC | elf::STT_GNU_IFUNC | elf::STT_OBJECT => 0,
                 elf::STT_NOTYPE => 4,
                 _ => continue,
             };
             if address == 0 || self.sorted.len() >= MAX_SYMBOLS {
                 continue;
             }
-            if !is_code.get(usize::from(symbol.st_shndx(endian).0)).copied().unwrap_or(false) {
+            let is_code = is_code.get(usize::from(symbol.st_shndx(endian).0)).copied().unwrap_or(false);
+            if !is_code && !wants_data {
                 continue;
             }
             let Ok(name) = table.symbol_name(endian, symbol) else { continue };
+            if !is_code {
+                self.data.extend(KEPT_DATA.iter().find(|&&kept| kept == name).map(|&kept| (kept, address)));
+                continue;
+            }
             // Labels that compilers and assemblers leave behind are no functions.
             let is_label = name.is_empty() || name.starts_with(b".L") || name.starts_with(b"$");
             if is_label || name.len() > usize::from(u16::MAX) {
@@ -110,6 +121,11 @@ impl Symbols {
 
     pub(super) fn heap_size(&self) -> usize {
         self.sorted.len() * 24 + self.names.len()
+    }
+
+    /// The address of a name that was kept apart: see [`KEPT_DATA`].
+    pub(super) fn address_of(&self, name: &[u8]) -> Option<u64> {
+        self.data.iter().find(|(known, _)| known == &name).map(|(_, address)| *address)
     }
 
     /// The name of the function at an address.

@@ -16,6 +16,8 @@ use crate::measure::Heat;
 
 /// Most files listed that were not matched.
 const MAX_UNMATCHED: usize = 10;
+/// Most binaries whose missing lines are explained.
+const MAX_BINARIES: usize = 5;
 /// Most packages listed.
 const MAX_PACKAGES: usize = 20;
 
@@ -58,6 +60,7 @@ pub fn explain(origin: &str, analysis: &Analysis) -> Document {
             .filter(|&&reason| accounting.leaf[reason as usize].records > 0)
             .filter_map(|&reason| Some(advice(leaf_name(reason), leaf_words(reason)?))),
     );
+    document.paragraph(binaries(analysis, &numbers));
     document.paragraph(reach(analysis, &numbers));
     packages(&mut document, analysis, &numbers);
     document.paragraph(filtered(analysis, &numbers));
@@ -92,11 +95,7 @@ fn weight_cells(numbers: &Numbers, weight: Weight, name: Span) -> Vec<Span> {
 }
 
 fn advice(name: &str, words: &str) -> Sentence {
-    let mut capital = name.to_owned();
-    if let Some(first) = capital.get_mut(..1) {
-        first.make_ascii_uppercase();
-    }
-    Sentence::default().strong(capital).text(format!(": {words}"))
+    Sentence::default().strong(capitalised(name)).text(format!(": {words}"))
 }
 
 /// How a bucket of leaves is called.
@@ -213,6 +212,31 @@ fn unmatched(analysis: &Analysis, numbers: &Numbers) -> Vec<Sentence> {
     let files = if more == 1 { "file" } else { "files" };
     let more = (more > 0).then(|| Sentence::default().faint(format!("… {more} more {files}")));
     sentences.chain(more).collect()
+}
+
+/// Why leaves have no line, by binary, and what to do about each.
+fn binaries(analysis: &Analysis, numbers: &Numbers) -> Vec<Sentence> {
+    let rows = analysis.costs.accounting.without_lines.iter();
+    let known = rows.filter_map(|(mapping, weight)| Some((weight, analysis.profile.binary_note(*mapping)?)));
+    known
+        .take(MAX_BINARIES)
+        .map(|(weight, note)| {
+            Sentence::default()
+                .strong(numbers.part(weight.value))
+                .text(": ")
+                .data(&note.why)
+                .text(". ")
+                .text(capitalised(&note.advice))
+        })
+        .collect()
+}
+
+fn capitalised(words: &str) -> String {
+    let mut capital = words.to_owned();
+    if let Some(first) = capital.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    capital
 }
 
 fn reach(analysis: &Analysis, numbers: &Numbers) -> Option<Sentence> {

@@ -218,6 +218,8 @@ pub struct AccountingReport {
     pub reasons: Vec<Reason>,
     /// Value in no line of the workspace, by the package or binary of its leaf.
     pub unplaced: Vec<Unplaced>,
+    /// Value whose leaf has no line, by binary.
+    pub without_lines: Vec<WithoutLines>,
 }
 
 /// By the best frame anywhere; adds up to the total.
@@ -276,6 +278,23 @@ pub struct Unplaced {
     pub records: u64,
 }
 
+/// Value whose leaf has no line, of one binary.
+#[derive(Clone, Debug, Serialize)]
+pub struct WithoutLines {
+    /// The binary's path where it ran.
+    pub file: String,
+    /// Its build id, if the profile has it.
+    pub build_id: String,
+    /// Σ|v|.
+    pub value: i64,
+    /// Samples.
+    pub records: u64,
+    /// What was missing when its addresses were looked up; `null` when they weren't, or all was there.
+    pub why: Option<String>,
+    /// What to do about it.
+    pub advice: Option<String>,
+}
+
 /// Makes the report of a profile. `top` bounds each array; 0 means all.
 pub fn report(origin: &str, analysis: &Analysis, top: usize) -> Report {
     let costs = &analysis.costs;
@@ -295,7 +314,7 @@ pub fn report(origin: &str, analysis: &Analysis, top: usize) -> Report {
         files: limited(&costs.files, top)
             .map(|row| File { location: rows.location(row.file), values: rows.values(row.cost, None) })
             .collect(),
-        accounting: accounting(costs),
+        accounting: accounting(analysis),
     }
 }
 
@@ -347,7 +366,7 @@ pub fn comparison(origin: &str, base_origin: &str, analysis: &Analysis, compared
             of(&new, &pair.new).or_else(|| of(&base, &pair.base))
         })
         .collect();
-    Report { schema: SCHEMA, profile: head, lines, functions, files, accounting: accounting(&analysis.costs) }
+    Report { schema: SCHEMA, profile: head, lines, functions, files, accounting: accounting(analysis) }
 }
 
 fn limited<T>(rows: &[T], top: usize) -> impl Iterator<Item = &T> {
@@ -440,7 +459,8 @@ impl<'a> Rows<'a> {
     }
 }
 
-fn accounting(costs: &Costs) -> AccountingReport {
+fn accounting(analysis: &Analysis) -> AccountingReport {
+    let (profile, costs) = (&analysis.profile, &analysis.costs);
     let accounting = &costs.accounting;
     let leaf = |bucket| accounting.leaf_bucket(bucket);
     let reach = |bucket| accounting.reach_bucket(bucket);
@@ -463,6 +483,22 @@ fn accounting(costs: &Costs) -> AccountingReport {
             .unplaced
             .iter()
             .map(|(name, weight)| Unplaced { name: name.clone(), value: weight.value, records: weight.records })
+            .collect(),
+        without_lines: accounting
+            .without_lines
+            .iter()
+            .map(|&(mapping, weight)| {
+                let row = profile.mapping(mapping);
+                let note = profile.binary_note(mapping);
+                WithoutLines {
+                    file: profile.text(row.file).to_owned(),
+                    build_id: profile.text(row.build_id).to_owned(),
+                    value: weight.value,
+                    records: weight.records,
+                    why: note.map(|note| note.why.clone()),
+                    advice: note.map(|note| note.advice.clone()),
+                }
+            })
             .collect(),
     }
 }

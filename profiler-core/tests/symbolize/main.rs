@@ -6,5 +6,8 @@
 #![allow(clippy::print_stdout, reason = "what failed, among many like it; shown when a test fails")]
 
 mod forms;
+mod go;
+mod hostile;
+mod jit;
 mod oracle;
 mod programs;

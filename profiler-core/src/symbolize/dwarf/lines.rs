@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gimli::{ColumnType, UnitRef};
 
+use super::super::line_and_column;
 use super::super::ranges::RangeMap;
 use super::{Frame, Reader};
 use crate::profile::LineNo;
@@ -31,9 +32,7 @@ pub(super) struct Position {
 impl Position {
     pub(super) fn new(file: Option<u64>, line: u64, column: u64) -> Self {
         let file = file.and_then(|file| u32::try_from(file).ok()?.checked_add(1)).unwrap_or(0);
-        // A line beyond what a profile can hold is none.
-        let line = u32::try_from(line).ok().filter(|&line| line <= i32::MAX.unsigned_abs()).unwrap_or(0);
-        let column = if line == 0 { 0 } else { u32::try_from(column).unwrap_or(0) };
+        let (line, column) = line_and_column(line, column);
         Self { file, line, column }
     }
 

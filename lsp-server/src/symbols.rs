@@ -1,0 +1,94 @@
+//! Lines for profiles that came with bare addresses: where binaries and debug info are looked
+//! for on this machine, for the command line and the server alike.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use profiler_core::cancel::CancelFlag;
+use profiler_core::profile::Profile;
+use profiler_core::symbolize::{
+    DebugFiles, ProfileError, ProfileOptions, SymbolOptions, Symbolizer, Which, needs_symbols, symbolize_profile,
+};
+
+/// Folders of a workspace where builds leave their binaries, relative to its root.
+const BUILD_FOLDERS: &[&str] = &["", "target/release", "target/debug", "build", "bin", "out"];
+
+/// Where to look.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Folders with debug info, as the user names them.
+    pub debug_dirs: Vec<PathBuf>,
+    /// Folders of the workspace.
+    pub roots: Vec<PathBuf>,
+}
+
+impl Places {
+    fn files(&self) -> DebugFiles {
+        let builds = self.roots.iter().flat_map(|root| BUILD_FOLDERS.iter().map(move |folder| root.join(folder)));
+        DebugFiles {
+            debug_dirs: self.debug_dirs.clone(),
+            binary_dirs: builds.collect(),
+            debuginfod_caches: debuginfod_caches(&|name| std::env::var_os(name).map(PathBuf::from)),
+            fetch: None,
+        }
+    }
+
+    /// The profile with everything that can be found out. `taken_here` is when it was there for
+    /// certain, for profiles of this machine.
+    ///
+    /// An error means that it was cancelled.
+    pub fn symbolised(
+        &self,
+        profile: Arc<Profile>,
+        taken_here: Option<SystemTime>,
+        cancel: &CancelFlag,
+    ) -> Result<Arc<Profile>, ProfileError> {
+        let which = Which::Incomplete;
+        if !needs_symbols(&profile, which) {
+            return Ok(profile);
+        }
+        // What is opened is closed at the end: builds must not meet maps of their files.
+        let mut symbolizer = Symbolizer::new(SymbolOptions { files: self.files(), ..SymbolOptions::default() });
+        let profile = Arc::unwrap_or_clone(profile);
+        let symbolized = symbolize_profile(profile, &mut symbolizer, ProfileOptions { which, taken_here }, cancel)?;
+        Ok(Arc::new(symbolized.profile))
+    }
+}
+
+/// Where debuginfod's clients keep what they fetched.
+fn debuginfod_caches(variable: &dyn Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
+    let is_set = |path: &PathBuf| !path.as_os_str().is_empty();
+    if let Some(path) = variable("DEBUGINFOD_CACHE_PATH").filter(is_set) {
+        return vec![path];
+    }
+    let home = variable("HOME").filter(is_set);
+    let cache = variable("XDG_CACHE_HOME").filter(is_set).or_else(|| Some(home.as_deref()?.join(".cache")));
+    let new = cache.map(|cache| cache.join("debuginfod_client"));
+    let old = home.map(|home| home.join(".debuginfod_client_cache"));
+    new.into_iter().chain(old).filter(|path| Path::new(path).is_absolute()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn caches_are_where_the_environment_says() {
+        let of = |set: &[(&str, &str)]| {
+            let set: Vec<_> = set.iter().map(|(name, value)| ((*name).to_owned(), PathBuf::from(value))).collect();
+            let find = |name: &str| set.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+            debuginfod_caches(&find)
+        };
+        let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let home = ("HOME", "/home/dev");
+        assert_eq!(of(&[home]), paths(&["/home/dev/.cache/debuginfod_client", "/home/dev/.debuginfod_client_cache"]));
+        assert_eq!(
+            of(&[home, ("XDG_CACHE_HOME", "/cache")]),
+            paths(&["/cache/debuginfod_client", "/home/dev/.debuginfod_client_cache"])
+        );
+        assert_eq!(of(&[home, ("DEBUGINFOD_CACHE_PATH", "/here")]), paths(&["/here"]));
+        assert_eq!(of(&[]), paths(&[]));
+        assert_eq!(of(&[("HOME", "")]), paths(&[]));
+    }
+}

@@ -1,0 +1,237 @@
+//! Profiles with bare addresses, and programs built here that they are of.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use perflens_tests::cli::Run;
+use perflens_tests::pprof::{self, Builder};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const SOURCE: &str = "\
+static inline __attribute__((always_inline)) int twice(int x) {
+    volatile int y = x; return y * 2;
+}
+__attribute__((noinline)) int work(int x) {
+    return twice(x);
+}
+int main(int argc, char** argv) {
+    return work(argc);
+}
+";
+
+fn tool(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; tests/run installs it"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A program, and what its headers say.
+struct Program {
+    folder: TempDir,
+    build_id: String,
+    /// Of `work`, as the file states it.
+    work: u64,
+    /// Offset and stated address of the code.
+    code: (u64, u64),
+}
+
+impl Program {
+    fn build(flags: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("demo.c"), SOURCE).unwrap();
+        tool(Command::new("gcc").args(["-O1", "-g", "-o", "demo"]).args(flags).arg("demo.c").current_dir(&folder));
+        let read = |args: &[&str]| tool(Command::new(args[0]).args(&args[1..]).arg("demo").current_dir(&folder));
+        let hex = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
+        let notes = read(&["readelf", "-n"]);
+        let build_id = notes.split("Build ID: ").nth(1).map_or("", |rest| rest.split_whitespace().next().unwrap());
+        let symbols = read(&["nm"]);
+        let work = symbols.lines().find(|line| line.ends_with(" T work")).unwrap();
+        let headers = read(&["readelf", "-lW"]);
+        let code = headers.lines().find(|line| line.contains(" R E ")).unwrap();
+        let code: Vec<&str> = code.split_whitespace().collect();
+        Self {
+            build_id: build_id.to_owned(),
+            work: hex(work.split_whitespace().next().unwrap()),
+            code: (hex(code[1]), hex(code[2])),
+            folder,
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("demo")
+    }
+
+    /// A profile with one sample in `twice`, inlined into `work`, of the program loaded somewhere.
+    fn profile(&self, file: &str, build_id: &str) -> pprof::Profile {
+        let start = 0x7f12_3450_0000;
+        let address = start + (self.work + 5 - self.code.1);
+        profile(file, build_id, start, self.code.0, address)
+    }
+}
+
+fn profile(file: &str, build_id: &str, start: u64, offset: u64, address: u64) -> pprof::Profile {
+    let mut builder = Builder::new(&[("cpu", "nanoseconds")]);
+    let mapping = builder.mapping(file);
+    let leaf = builder.location(mapping, address, &[]);
+    builder.sample(&[leaf], &[40]);
+    let build_id = builder.string(build_id);
+    let mut profile = builder.profile;
+    let row = &mut profile.mapping[0];
+    (row.memory_start, row.memory_limit, row.file_offset) = (start, start + 0x1000, offset);
+    (row.build_id, row.has_functions) = (build_id, false);
+    profile
+}
+
+/// The report of a profile, and what `explain` says.
+fn report(profile: &pprof::Profile, args: &[&str]) -> (Value, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cpu.pb.gz");
+    std::fs::write(&path, pprof::gzip(&pprof::raw(profile))).unwrap();
+    let output = Run::report(&path).args(args).output();
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let words = Run::new(["explain".as_ref(), path.as_os_str()]).args(args).output();
+    assert_eq!(words.code, Some(0), "{}", words.stderr);
+    (serde_json::from_str(&output.stdout).unwrap(), words.stdout.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// `file:line function` of the lines of a report, files without their folders.
+fn lines(report: &Value) -> Vec<String> {
+    let rows = report["lines"].as_array().unwrap().iter();
+    let mut lines: Vec<String> = rows
+        .map(|row| {
+            let file = row["file"].as_str().unwrap().rsplit('/').next().unwrap();
+            format!("{file}:{} {}", row["line"], row["functions"][0].as_str().unwrap())
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+const LINES: [&str; 2] = ["demo.c:2 twice", "demo.c:5 work"];
+
+#[track_caller]
+fn assert_unresolved(report: &Value, why: &str) {
+    assert_eq!(lines(report), [""; 0]);
+    assert_eq!(report["accounting"]["unresolved"], 40);
+    let row = &report["accounting"]["without_lines"][0];
+    assert_eq!(row["value"], 40);
+    let said = row["why"].as_str().unwrap_or_default();
+    assert!(said.contains(why), "`{said}` doesn't say `{why}`");
+    assert_ne!(row["advice"].as_str().unwrap_or_default(), "", "what to do is said");
+}
+
+#[test]
+fn addresses_become_lines_where_the_program_is() {
+    for flags in [&[][..], &["-no-pie"], &["-Wl,-z,separate-code"], &["-Wl,-Ttext-segment=0x3000000", "-no-pie"]] {
+        let program = Program::build(flags);
+        let path = program.path();
+        let (report, _) = report(&program.profile(path.to_str().unwrap(), &program.build_id), &[]);
+        assert_eq!(lines(&report), LINES, "{flags:?}");
+        assert_eq!(report["accounting"]["with_line"], 40);
+        assert_eq!(report["functions"][0]["start_line"].as_i64().unwrap() % 3, 1, "{}", report["functions"]);
+    }
+}
+
+/// OpenTelemetry and servers send what the file states, with a mapping to match, or with none.
+#[test]
+fn addresses_may_be_those_of_the_file() {
+    let program = Program::build(&["-no-pie"]);
+    let path = program.path();
+    let (offset, start) = program.code;
+    let stated = profile(path.to_str().unwrap(), &program.build_id, start, offset, program.work + 5);
+    assert_eq!(lines(&report(&stated, &[]).0), LINES);
+    let mut open = stated;
+    (open.mapping[0].memory_start, open.mapping[0].memory_limit, open.mapping[0].file_offset) = (0, 0, 0);
+    assert_eq!(lines(&report(&open, &[]).0), LINES);
+}
+
+/// parca-dev/parca-agent#2096
+#[test]
+fn an_address_outside_of_its_mapping_is_refused() {
+    let program = Program::build(&[]);
+    let path = program.path();
+    // The bias was taken off already, or twice; the mapping still has it.
+    let twice = profile(path.to_str().unwrap(), &program.build_id, 0x7f12_3450_0000, program.code.0, program.work);
+    let (report, words) = report(&twice, &[]);
+    assert_unresolved(&report, "has no code at 1 of the addresses");
+    assert!(words.contains("has no code at 1 of the addresses"), "{words}");
+}
+
+#[test]
+fn a_program_elsewhere_is_found_by_its_build() {
+    let program = Program::build(&[]);
+    let profile = program.profile("/srv/app/demo", &program.build_id);
+    let (nothing, words) = report(&profile, &[]);
+    assert_unresolved(&nothing, "no binary and no debug info for demo");
+    let id = &program.build_id;
+    assert!(words.contains(&format!("no binary and no debug info for demo (build id {id})")), "{words}");
+    assert!(words.contains("symbols.debugDirs"), "{words}");
+
+    // By name in the folder of a workspace, or among debug info.
+    let folder = program.folder.path().to_str().unwrap();
+    assert_eq!(lines(&report(&profile, &["--workspace", folder]).0), LINES);
+    assert_eq!(lines(&report(&profile, &["--debug-dir", folder]).0), LINES);
+    let by_id = tempfile::tempdir().unwrap();
+    let place = by_id.path().join(".build-id").join(&id[..2]);
+    std::fs::create_dir_all(&place).unwrap();
+    std::fs::rename(program.path(), place.join(&id[2..])).unwrap();
+    assert_eq!(lines(&report(&profile, &["--debug-dir", by_id.path().to_str().unwrap()]).0), LINES);
+}
+
+#[test]
+fn another_build_is_not_used() {
+    let program = Program::build(&[]);
+    let path = program.path();
+    let (report, words) =
+        report(&program.profile(path.to_str().unwrap(), "00112233445566778899aabbccddeeff00112233"), &[]);
+    assert_unresolved(&report, "another build");
+    assert!(words.contains("another build"), "{words}");
+}
+
+/// google/pprof#885: the mapping has the name of the loader, and the build id of the program.
+#[test]
+fn a_program_started_through_its_loader() {
+    let program = Program::build(&[]);
+    let loader = "/lib64/ld-linux-x86-64.so.2";
+    assert!(Path::new(loader).exists());
+    let profile = program.profile(loader, &program.build_id);
+    let (nothing, _) = report(&profile, &[]);
+    assert_unresolved(&nothing, "ld-linux-x86-64.so.2 can't be used");
+    assert_unresolved(&nothing, "another build");
+    let by_id = tempfile::tempdir().unwrap();
+    let place = by_id.path().join(&program.build_id[..2]);
+    std::fs::create_dir_all(&place).unwrap();
+    std::fs::copy(program.path(), place.join(&program.build_id[2..])).unwrap();
+    assert_eq!(lines(&report(&profile, &["--debug-dir", by_id.path().to_str().unwrap()]).0), LINES);
+}
+
+#[test]
+fn without_a_build_id_only_an_older_program_will_do() {
+    let program = Program::build(&["-Wl,--build-id=none"]);
+    let path = program.path();
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    let profile = program.profile(path.to_str().unwrap(), "");
+    let hour = Duration::from_hours(1);
+    file.set_modified(SystemTime::now() - hour).unwrap();
+    assert_eq!(lines(&report(&profile, &[]).0), LINES);
+    file.set_modified(SystemTime::now() + hour).unwrap();
+    assert_unresolved(&report(&profile, &[]).0, "built after the profile was taken");
+}
+
+/// What has lines is left alone, whatever lies at the path.
+#[test]
+fn lines_of_the_profile_stay() {
+    let program = Program::build(&[]);
+    let path = program.path();
+    let mut builder = Builder::new(&[("cpu", "nanoseconds")]);
+    let mapping = builder.mapping(path.to_str().unwrap());
+    let function = builder.function("original", "/src/original.c", 1);
+    let line = pprof::Line { function_id: function, line: 7, ..pprof::Line::default() };
+    let leaf = builder.location(mapping, 0x4000_1000, &[line]);
+    builder.sample(&[leaf], &[40]);
+    assert_eq!(lines(&report(&builder.profile, &[]).0), ["original.c:7 original"]);
+}
