@@ -342,6 +342,8 @@ enabled = true
 [paths]
 rules = [{ from = "/build", to = "src" }, { from = "/usr", to = "/usr" }]
 roots = ["/"]
+[symbols]
+debugDirs = ["/"]
 [limits]
 profileMebibytes = 60000
 workspaceFiles = 1
@@ -389,6 +391,7 @@ fn an_untrusted_file_sets_looks_and_rules_into_the_workspace() {
             withheld refresh.watch = false
             withheld service = [{"folder":"a","matchers":["service=b","label.zone ~ x"],"name":"b","profile":"/etc/passwd"}]
             withheld source.file = "/etc/passwd"
+            withheld symbols.debugDirs = ["/"]
         "#]],
     );
 }
