@@ -33,6 +33,7 @@ static long (*const map_delete)(void *map, const void *key) = (void *)3;
 static u64 (*const ktime_ns)(void) = (void *)5;
 static u64 (*const current_ids)(void) = (void *)14;
 static long (*const current_comm)(void *to, u32 size) = (void *)16;
+static u64 (*const current_task_address)(void) = (void *)35;
 static long (*const get_stack)(void *context, void *to, u32 size, u64 flags) = (void *)67;
 static long (*const read_user)(void *to, u32 size, const void *from) = (void *)112;
 static long (*const read_kernel)(void *to, u32 size, const void *from) = (void *)113;

@@ -563,6 +563,31 @@ SEC("perf_event") int on_clock(struct perf_event_context *context)
 	return 0;
 }
 
+/* For kernels that are too old to unwind in (before 5.17): the kernel follows frame pointers. */
+SEC("perf_event") int on_clock_fp(struct perf_event_context *context)
+{
+	struct task_struct *task = (struct task_struct *)current_task_address();
+	u32 tgid = 0, which = SCRATCH_CLOCK;
+	count(COUNT_TICKS, 1);
+	if (!current_ids())
+		return 0;
+	struct process *process = recorded(task, &tgid, 1);
+	if (!process)
+		return 0;
+	struct walk *walk = map_lookup(&scratch, &which);
+	if (!walk) {
+		count(COUNT_NOT_TAKEN, 1);
+		return 0;
+	}
+	begin(walk, process, tgid, task, EVENT_CPU);
+	walk->sample.value = period_ns;
+	long bytes = get_stack(context, walk->sample.words, MAX_USER * 8, USER_STACK);
+	walk->sample.user = bytes > 0 ? bytes >> 3 : 0;
+	finish(context, walk, process, (context->regs.cs & 3) != 3);
+	count(COUNT_NS, ktime_ns() - walk->sample.time);
+	return 0;
+}
+
 SEC("perf_event") int on_fault(struct perf_event_context *context)
 {
 	sample_event(context, SCRATCH_FAULT, EVENT_PAGE_FAULT, context->sample_period);

@@ -11,7 +11,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::Refusal;
 use crate::protocol::{Command, EventKind, FailureKind, FrameError, Method, Reader, Start, VERSION, command};
-use crate::sampler::Sources;
+use crate::sampler::{Sources, Unwinding};
 
 /// Most processes that a recording begins with.
 pub const MAX_TARGETS: usize = 64;
@@ -38,6 +38,8 @@ pub(super) struct Orders {
     pub(super) targets: Vec<Wanted>,
     pub(super) frequency: u32,
     pub(super) duration: Duration,
+    /// `None`: the best that works.
+    pub(super) unwinding: Option<Unwinding>,
     pub(super) sources: Sources,
     /// Nanoseconds.
     pub(super) off_cpu_threshold: u64,
@@ -169,9 +171,12 @@ pub(super) fn check(start: &Start, pidfds: Vec<OwnedFd>) -> Result<Orders, Refus
     if sources == Sources::default() {
         return Err(bad("no event is asked for"));
     }
-    if !matches!(Method::try_from(start.method), Ok(Method::Unknown | Method::BpfTables)) {
-        return Err(out_of_bounds("This recorder takes stacks by unwind tables only.".into()));
-    }
+    let unwinding = match Method::try_from(start.method) {
+        Ok(Method::Unknown) => None,
+        Ok(Method::BpfTables) => Some(Unwinding::Tables),
+        Ok(Method::BpfFramePointers) => Some(Unwinding::FramePointers),
+        _ => return Err(out_of_bounds("This recorder takes stacks with eBPF only.".into())),
+    };
     let targets = start.targets.iter().zip(pidfds).map(|(&pid, pidfd)| {
         if pid == 0 || pidfd_pid(&pidfd) != Some(pid) {
             return Err(bad(&format!("the pidfd is not one of process {pid}")));
@@ -182,6 +187,7 @@ pub(super) fn check(start: &Start, pidfds: Vec<OwnedFd>) -> Result<Orders, Refus
         targets: targets.collect::<Result<_, _>>()?,
         frequency: start.frequency,
         duration: if duration.is_zero() { MAX_DURATION } else { duration },
+        unwinding,
         sources,
         off_cpu_threshold: start.off_cpu_threshold_ns,
         children: start.children,

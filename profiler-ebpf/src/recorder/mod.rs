@@ -237,6 +237,7 @@ impl Shell {
             } else {
                 self.sources
             },
+            unwinding: None,
             off_cpu_threshold: OFF_CPU_THRESHOLD,
             frequency: self.frequency,
             duration: self.duration,

@@ -23,6 +23,7 @@ use crate::protocol::{
 use crate::sampler::kallsyms::KernelSymbols;
 use crate::sampler::{
     Clock, Counters, Event, Kernel, KernelError, Notice, NoticeKind, PythonFrame, Record, SampleRecord, Settings,
+    Sources, Tables, Unwinding,
 };
 
 /// Rows of unwind tables there is room for: 16 MiB, several times what a large program with its libraries has.
@@ -58,6 +59,7 @@ pub(super) fn record(
     proc_is_ours()?;
     let symbols = if orders.kernel { kernel_symbols() } else { KernelSymbols::default() };
     let settings = Settings {
+        unwinding: orders.unwinding.unwrap_or(Unwinding::Tables),
         sources: orders.sources,
         off_cpu_threshold: orders.off_cpu_threshold,
         caller: (!orders.any_user).then_some(caller.uid),
@@ -67,7 +69,7 @@ pub(super) fn record(
         pid_namespace: pid_namespace()?,
         rows: ROWS,
     };
-    let (kernel, tables) = Kernel::load(&settings)?;
+    let (kernel, tables, unwinding) = load(orders, settings)?;
     // It does little, and must do that in time however busy the machine is. Where that is not permitted it waits its turn.
     let _ = rustix::process::setpriority_process(None, PRIORITY);
     become_caller(caller, orders.any_user, orders.sources.alloc).map_err(|error| Refusal {
@@ -79,6 +81,7 @@ pub(super) fn record(
     Session {
         processes: Processes::new(caller, orders.any_user, tables),
         kernel,
+        unwinding,
         symbols,
         symbol_ids: FxHashMap::default(),
         allocations: Allocations::default(),
@@ -95,8 +98,25 @@ pub(super) fn record(
     .run(orders, caller, parent, stdin, end)
 }
 
+/// Loads the kernel program, or what an older kernel takes instead.
+fn load(orders: &Orders, settings: Settings) -> Result<(Kernel, Tables, Unwinding), Refusal> {
+    let only_cpu = orders.sources == Sources { cpu: true, ..Sources::default() };
+    match Kernel::load(&settings) {
+        Err(KernelError::Refused(_)) if orders.unwinding.is_none() && only_cpu => {
+            let unwinding = Unwinding::FramePointers;
+            let (kernel, tables) = Kernel::load(&Settings { unwinding, ..settings })?;
+            Ok((kernel, tables, unwinding))
+        }
+        other => {
+            let (kernel, tables) = other?;
+            Ok((kernel, tables, settings.unwinding))
+        }
+    }
+}
+
 struct Session<'a> {
     kernel: Kernel,
+    unwinding: Unwinding,
     processes: Processes,
     symbols: KernelSymbols,
     /// Numbers given to kernel functions; those without a name share the last possible key.
@@ -198,8 +218,17 @@ impl Session<'_> {
         self.output.send(event::Kind::Hello(Hello {
             version: VERSION,
             recorder: env!("CARGO_PKG_VERSION").into(),
-            method: Method::BpfTables as i32,
-            limited_because: String::new(),
+            method: match self.unwinding {
+                Unwinding::Tables => Method::BpfTables,
+                Unwinding::FramePointers => Method::BpfFramePointers,
+            } as i32,
+            limited_because: match self.unwinding {
+                Unwinding::FramePointers if orders.unwinding.is_none() => {
+                    "This kernel is older than Linux 5.17, so only programs built with frame pointers have whole stacks."
+                }
+                _ => "",
+            }
+            .into(),
             kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
             clock: match clock {
                 Clock::Cycles => "cycles",
@@ -425,7 +454,8 @@ impl Sampled {
 }
 
 fn sample(record: &SampleRecord<'_>) -> Sample {
-    let user: Vec<(u64, bool)> = record.user().collect();
+    // The kernel's own walk along frame pointers may end with nothing.
+    let user: Vec<(u64, bool)> = record.user().take_while(|frame| frame.0 != 0).collect();
     let exact = user.iter().enumerate().filter(|(_, frame)| frame.1);
     Sample {
         time_ns: record.time,

@@ -47,9 +47,20 @@ pub struct Sources {
     pub page_faults: bool,
 }
 
+/// How stacks are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unwinding {
+    /// By the tables of the files they go through.
+    Tables,
+    /// By frame pointers, as far as programs keep them; time on CPUs only.
+    FramePointers,
+}
+
 /// How to sample.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
+    /// How stacks are taken.
+    pub unwinding: Unwinding,
     /// What.
     pub sources: Sources,
     /// Shortest time off a CPU that is a sample, in nanoseconds.
@@ -170,6 +181,7 @@ pub struct Kernel {
     pythons: HashMap<MapData, u32, [u64; 6]>,
     counters: PerCpuArray<MapData, u64>,
     frequency: u32,
+    clock_program: &'static str,
     clock: Clock,
     /// CPUs whose clock is attached.
     cpus: Vec<u32>,
@@ -241,8 +253,12 @@ impl Kernel {
             tracepoint.load()?;
         }
         let Sources { cpu, off_cpu, alloc, page_faults } = settings.sources;
+        let clock_program = match settings.unwinding {
+            Unwinding::Tables => "on_clock",
+            Unwinding::FramePointers => "on_clock_fp",
+        };
         if cpu {
-            let clock: &mut PerfEvent = program(&mut ebpf, "on_clock")?.try_into()?;
+            let clock: &mut PerfEvent = program(&mut ebpf, clock_program)?.try_into()?;
             clock.load()?;
         }
         if page_faults {
@@ -275,6 +291,7 @@ impl Kernel {
             counters: PerCpuArray::try_from(taken(&mut ebpf, "counters")?)?,
             ebpf,
             frequency: settings.frequency,
+            clock_program,
             clock: Clock::CpuClock,
             cpus: Vec::new(),
             sources: settings.sources,
@@ -327,7 +344,7 @@ impl Kernel {
                 fault.attach(faults, scope, SamplePolicy::Period(FAULTS), true)?;
             }
             if self.sources.cpu {
-                let clock: &mut PerfEvent = program(&mut self.ebpf, "on_clock")?.try_into()?;
+                let clock: &mut PerfEvent = program(&mut self.ebpf, self.clock_program)?.try_into()?;
                 clock.attach(config, scope, policy, true)?;
             }
             self.cpus.push(cpu);

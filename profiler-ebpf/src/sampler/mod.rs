@@ -9,6 +9,6 @@ mod layout;
 mod memory;
 mod tables;
 
-pub use kernel::{Clock, Counters, Kernel, KernelError, Settings, Sources};
+pub use kernel::{Clock, Counters, Kernel, KernelError, Settings, Sources, Unwinding};
 pub use layout::{Event, Notice, NoticeKind, PythonFrame, Record, SampleRecord};
 pub use tables::{Full, Placed, Slice, Tables};

@@ -1,6 +1,8 @@
 //! Native programs: complete stacks, known shares.
 
-use crate::recording::{CC, Programs, Recording, possible};
+use profiler_ebpf::protocol::{Method, StackEnd, Start};
+
+use crate::recording::{CC, Held, Programs, Recording, possible, start};
 
 #[test]
 fn c_without_frame_pointers() {
@@ -121,4 +123,23 @@ fn go_by_its_frame_pointers() {
     let leaves = recording
         .share(|names| names[0] != "main.leaf" || names.iter().filter(|name| *name == "main.middle").count() >= 8);
     recording.assert_share("stacks through all frames", leaves, 100.0);
+}
+
+/// What older kernels get: whole stacks of programs that keep frame pointers, and no claim that they are whole.
+#[test]
+fn frame_pointers_where_tables_are_not_wanted() {
+    if !possible() {
+        return;
+    }
+    let programs = Programs::new();
+    let keep = ["cc", "-g", "-O2", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"];
+    let program = programs.build("shares", "shares.c", &keep);
+    let wanted = Start { method: Method::BpfFramePointers as i32, ..start(999) };
+    let mut recording = Recording::of_held(Held::new(&program, &["1"]), wanted);
+    assert_eq!(recording.hello.as_ref().unwrap().method, Method::BpfFramePointers as i32);
+    let whole =
+        recording.share(|names| names[0] != "twice" || names.iter().filter(|name| *name == "middle").count() == 11);
+    recording.assert_share("stacks through the whole chain", whole, 100.0);
+    assert!(recording.leaf_share("twice") > 40.0);
+    assert!(recording.samples.iter().all(|sample| sample.end == StackEnd::Unknown as i32));
 }
