@@ -6,7 +6,7 @@
 #![allow(clippy::print_stdout, reason = "figures are what it is for")]
 #![allow(clippy::unwrap_used, reason = "a measurement that can't go on has failed")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ const ROUNDS: usize = 5;
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     match &args[..] {
-        [tool, binary, count] => measure(tool, Path::new(binary), count.parse().unwrap()),
+        [tool, binary, list] => measure(tool, Path::new(binary), Path::new(list)),
         [binary] => compare(Path::new(binary)),
         _ => compare(&perflens_tests::cli::binary().to_owned()),
     }
@@ -39,6 +39,8 @@ fn addresses(binary: &Path, count: u64) -> Vec<u64> {
 
 /// CPU time of this thread in milliseconds.
 fn cpu() -> f64 {
+    // The kernel brings the number up to date when the thread gives way.
+    std::thread::yield_now();
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     text.split_whitespace().next().unwrap().parse::<f64>().unwrap() / 1e6
 }
@@ -52,8 +54,10 @@ fn peak() -> u64 {
 
 /// Looks everything up twice and prints: cold and warm CPU time, wall time of the cold one,
 /// memory, frames.
-fn measure(tool: &str, binary: &Path, count: u64) {
-    let addresses = addresses(binary, count);
+fn measure(tool: &str, binary: &Path, list: &Path) {
+    let list = std::fs::read_to_string(list).unwrap();
+    let hex = |line: &str| u64::from_str_radix(line.trim_start_matches("0x"), 16).unwrap();
+    let addresses: Vec<u64> = list.lines().map(hex).collect();
     let before = peak();
     match tool {
         "perflens" => {
@@ -126,12 +130,16 @@ fn compare(binary: &Path) {
         "{:>9}  {:<15} {:>9} {:>9} {:>9} {:>7} {:>8}",
         "addresses", "tool", "cold CPU", "warm CPU", "cold wall", "memory", "frames"
     );
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("addresses");
     for count in COUNTS {
+        let lines = addresses(binary, count).iter().map(|address| format!("{address:#x}\n")).collect::<Vec<_>>();
+        std::fs::write(&list, lines.concat()).unwrap();
         let mut least = [[f64::MAX; 5]; TOOLS.len()];
         for _ in 0..ROUNDS {
             for (tool, least) in TOOLS.iter().zip(&mut least) {
                 let this = std::env::current_exe().unwrap();
-                let output = Command::new(this).arg(tool).arg(binary).arg(count.to_string()).output().unwrap();
+                let output = Command::new(this).arg(tool).arg(binary).arg(&list).output().unwrap();
                 assert!(output.status.success(), "{tool}: {}", String::from_utf8_lossy(&output.stderr));
                 let text = String::from_utf8_lossy(&output.stdout).into_owned();
                 for (least, figure) in least.iter_mut().zip(text.split_whitespace()) {
@@ -142,7 +150,7 @@ fn compare(binary: &Path) {
         for (tool, [cold, warm, wall, memory, frames]) in TOOLS.iter().zip(least) {
             println!("{count:>9}  {tool:<15} {cold:>6.1} ms {warm:>6.2} ms {wall:>6.1} ms {memory:>3} MiB {frames:>8}");
         }
-        if let Some((user, memory)) = llvm(binary, &addresses(binary, count)) {
+        if let Some((user, memory)) = llvm(binary, &list) {
             println!("{count:>9}  {:<15} {user:>6.1} ms {:>9} {:>9} {memory:>3} MiB", "llvm-symbolizer", "", "");
         }
     }
@@ -150,15 +158,11 @@ fn compare(binary: &Path) {
 }
 
 /// CPU time and memory of one run, start and end included.
-fn llvm(binary: &Path, addresses: &[u64]) -> Option<(f64, u64)> {
-    let folder = tempfile::tempdir().ok()?;
-    let input: PathBuf = folder.path().join("addresses");
-    std::fs::write(&input, addresses.iter().map(|address| format!("{address:#x}\n")).collect::<Vec<_>>().concat())
-        .ok()?;
+fn llvm(binary: &Path, list: &Path) -> Option<(f64, u64)> {
     let output = Command::new("/usr/bin/time")
         .args(["-f", "%U %S %M", "llvm-symbolizer", "--no-demangle", "--inlines", "--obj"])
         .arg(binary)
-        .stdin(std::fs::File::open(input).ok()?)
+        .stdin(std::fs::File::open(list).ok()?)
         .stdout(Stdio::null())
         .output()
         .ok()?;
