@@ -24,7 +24,7 @@ fn main() {
     match &args[..] {
         [tool, binary, list] => measure(tool, Path::new(binary), Path::new(list)),
         [binary] => compare(Path::new(binary)),
-        _ => compare(&perflens_tests::cli::binary().to_owned()),
+        _ => compare(perflens_tests::cli::binary()),
     }
 }
 

@@ -410,24 +410,15 @@ impl Index {
         let depth = parsed.functions.inlined(function, address, &mut chain);
         for &call in chain[..depth].iter().rev() {
             let (key, call_site) = parsed.functions.call(function, call);
-            frames.push(self.frame(session, unit, parsed, key, position)?);
+            frames.push(self.frame(session, unit, parsed, key, position, &mut |_| None)?);
             position = call_site;
         }
         let key = parsed.functions.key(function);
-        if !self.named.contains_key(&key) {
-            let mut named = self.name(session, unit, key)?;
-            if !named.is_linkage
-                && let Some(symbol) = symbols(address)
-                && is_full_name_of(&symbol, &named.name)
-            {
-                named.name = symbol;
-            }
-            self.named.insert(key, named);
-        }
-        frames.push(self.frame(session, unit, parsed, key, position)?);
+        frames.push(self.frame(session, unit, parsed, key, position, &mut |_| symbols(address))?);
         Ok(frames)
     }
 
+    /// The frame of a function at a position; what its entry doesn't name may have a symbol.
     fn frame(
         &mut self,
         session: &mut Session<'_>,
@@ -435,24 +426,32 @@ impl Index {
         parsed: &mut Parsed,
         key: NameKey,
         position: lines::Position,
+        symbols: &mut SymbolSource<'_>,
     ) -> Result<Frame, SplitUnit> {
-        let named = if let Some(named) = self.named.get(&key) {
-            named.clone()
-        } else {
-            let named = self.name(session, unit, key)?;
-            self.named.insert(key, named.clone());
-            named
-        };
         let file = self.file(session, unit, &mut parsed.lines, position.file)?;
-        let mut start_line = LineNo::UNKNOWN;
-        if let Some(declared) = named.declared
-            && declared.unit == unit
-            && !file.is_empty()
-            && Arc::ptr_eq(&file, &self.file(session, unit, &mut parsed.lines, declared.file)?)
-        {
-            start_line = LineNo(declared.line);
+        let finish = |named: &Named, file: Arc<str>| {
+            // Equal texts are one.
+            let declared = named.path.as_ref().filter(|path| Arc::ptr_eq(path, &file));
+            let start_line = declared.map_or(LineNo::UNKNOWN, |_| LineNo(named.line));
+            Frame { name: Arc::clone(&named.name), file, start_line, ..position.frame() }
+        };
+        if let Some(named) = self.named.get(&key) {
+            return Ok(finish(named, file));
         }
-        Ok(Frame { name: named.name, file, start_line, ..position.frame() })
+        let (mut named, declared_in) = self.name(session, unit, key)?;
+        if let Some(declared_in) = declared_in {
+            let path = self.file(session, unit, &mut parsed.lines, declared_in)?;
+            named.path = Some(path).filter(|path| !path.is_empty());
+        }
+        if !named.is_linkage
+            && let Some(symbol) = symbols(0)
+            && is_full_name_of(&symbol, &named.name)
+        {
+            named.name = symbol;
+        }
+        let frame = finish(&named, file);
+        self.named.insert(key, named);
+        Ok(frame)
     }
 
     /// The path of a file of a unit's line table.

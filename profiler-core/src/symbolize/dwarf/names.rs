@@ -53,15 +53,9 @@ pub(super) struct Named {
     pub(super) name: Arc<str>,
     /// Whether that is the name as the linker knows it.
     pub(super) is_linkage: bool,
-    pub(super) declared: Option<Declared>,
-}
-
-/// Where a function is declared.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Declared {
-    pub(super) unit: u32,
-    /// In the line table of the unit, plus one.
-    pub(super) file: u32,
+    /// The file it is declared in, when that is in the unit that names it.
+    pub(super) path: Option<Arc<str>>,
+    /// The line it is declared on; 0 = unknown.
     pub(super) line: u32,
 }
 
@@ -105,8 +99,14 @@ impl<'a> Found<'a> {
 }
 
 impl Index {
-    /// Finds out the name of an entry; `unit` is the one that it was met in.
-    pub(super) fn name(&mut self, session: &mut Session<'_>, unit: u32, key: NameKey) -> Result<Named, SplitUnit> {
+    /// Finds out the name of an entry; `unit` is the one that it was met in. Also the number, in
+    /// that unit's line table plus one, of the file that declares it.
+    pub(super) fn name(
+        &mut self,
+        session: &mut Session<'_>,
+        unit: u32,
+        key: NameKey,
+    ) -> Result<(Named, Option<u32>), SplitUnit> {
         let mut found = Found::default();
         let mut next = Some(key);
         let mut is_local = true;
@@ -131,15 +131,11 @@ impl Index {
         let is_linkage = found.linkage.is_some();
         let name = found.linkage.or(found.plain).map(|name| name.to_string_lossy());
         let name = self.texts.keep(&name.unwrap_or_default());
-        let declared = match (is_local, found.file, found.line) {
-            (true, Some(file), Some(line)) => Some(Declared {
-                unit,
-                file: u32::try_from(file).ok().and_then(|file| file.checked_add(1)).unwrap_or(0),
-                line: u32::try_from(line).ok().filter(|&line| line <= i32::MAX.unsigned_abs()).unwrap_or(0),
-            }),
-            _ => None,
-        };
-        Ok(Named { name, is_linkage, declared })
+        let number = |number: u64| u32::try_from(number).ok().filter(|&number| number <= i32::MAX.unsigned_abs());
+        let line = found.line.and_then(number).unwrap_or(0);
+        // Files are numbered per unit.
+        let file = found.file.filter(|_| is_local).and_then(number).map(|file| file + 1);
+        Ok((Named { name, is_linkage, path: None, line }, file))
     }
 
     fn read_foreign<'a>(&self, session: &mut Session<'a>, key: NameKey, found: &mut Found<'a>) -> Option<NameKey> {
