@@ -20,6 +20,7 @@
 
 pub mod attribute;
 pub mod cancel;
+mod cycles;
 pub mod decode;
 pub mod demangle;
 pub mod encode;

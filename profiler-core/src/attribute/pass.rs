@@ -80,6 +80,18 @@ impl Cell {
     }
 }
 
+impl Cell {
+    /// Adds what is no sample; a row that has nothing else exists by it.
+    fn add_call(&mut self, value: i64) {
+        self.cumulative = self.cumulative.saturating_add(value);
+        self.stamp = self.stamp.max(1);
+    }
+}
+
+fn to_u32(row: usize) -> u32 {
+    u32::try_from(row).unwrap_or(u32::MAX)
+}
+
 /// Costs of one kind of row. Flat and direct are apart from the cells: the pass touches them
 /// once per sample, the cells once per frame.
 pub(super) struct Column {
@@ -121,6 +133,12 @@ fn merge_cells(mine: &mut [Cell], theirs: &[Cell]) {
 
 /// Runs the pass on as many threads as pay.
 pub(super) fn run(job: &Job<'_>, cancel: &CancelFlag) -> Result<Sums, Cancelled> {
+    let mut sums = run_samples(job, cancel)?;
+    job.add_calls(&mut sums);
+    Ok(sums)
+}
+
+fn run_samples(job: &Job<'_>, cancel: &CancelFlag) -> Result<Sums, Cancelled> {
     let samples = job.profile.samples();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = (samples.frames.len() / FRAMES_PER_THREAD).clamp(1, cores.min(8));
@@ -185,6 +203,42 @@ impl Job<'_> {
             sums.samples += counts.map_or(0, |counts| counts[sample].abs());
         }
         Ok(sums)
+    }
+
+    /// Adds what calls cost to their lines and functions, for formats that know no stacks. A
+    /// file's cost with calls takes only what leaves the file for good: what comes back to it is
+    /// counted there.
+    fn add_calls(&self, sums: &mut Sums) {
+        let calls = self.profile.calls();
+        if calls.is_empty() {
+            return;
+        }
+        let rows = |location: LocId| self.frames.locations[location.index()];
+        let file = |location: LocId| self.file_row(rows(location).first.function());
+        let edges: Vec<(u32, u32)> = (0..calls.len())
+            .filter(|&call| !calls.callee(call).is_none())
+            .map(|call| (to_u32(file(calls.caller(call))), to_u32(file(calls.callee(call)))))
+            .collect();
+        let component = crate::cycles::components(sums.files.cells.len(), &edges);
+        for (call, &value) in calls.values(self.value_type).iter().enumerate() {
+            let (caller, callee) = (calls.caller(call), calls.callee(call));
+            if value == 0 || rows(caller).facts.is_empty() || !self.selection.keeps_stack(self.frames, &[caller]) {
+                continue;
+            }
+            let value = self.scale.map_or(value, |ratio| ratio.apply(value));
+            for at in self.frames.of(caller) {
+                sums.lines.cells[at.line as usize].add_call(value);
+                sums.functions.cells[at.function() as usize].add_call(value);
+                if at.has_pair()
+                    && let Some(&pair) = self.frames.pairs.get(&(at.line, at.function()))
+                {
+                    sums.pairs[pair as usize].add_call(value);
+                }
+            }
+            if !callee.is_none() && component[file(caller)] != component[file(callee)] {
+                sums.files.cells[file(caller)].add_call(value);
+            }
+        }
     }
 
     #[inline]
@@ -277,12 +331,18 @@ impl Job<'_> {
 }
 
 impl Selection<'_> {
+    /// Whether the frames of a stack are as they should be.
+    fn keeps_stack(&self, frames: &Frames, stack: &[LocId]) -> bool {
+        if self.wanted | self.unwanted == 0 {
+            return true;
+        }
+        let bits = stack.iter().fold(0, |bits, location| bits | frames.filter_bits[location.index()]);
+        bits & self.wanted == self.wanted && bits & self.unwanted == 0
+    }
+
     pub(super) fn keeps(&self, profile: &Profile, frames: &Frames, sample: usize, stack: &[LocId]) -> bool {
-        if self.wanted | self.unwanted != 0 {
-            let bits = stack.iter().fold(0, |bits, location| bits | frames.filter_bits[location.index()]);
-            if bits & self.wanted != self.wanted || bits & self.unwanted != 0 {
-                return false;
-            }
+        if !self.keeps_stack(frames, stack) {
+            return false;
         }
         self.keeps_labels(profile, sample)
     }

@@ -68,10 +68,6 @@ impl DecodeError {
     pub(super) fn unknown_format(prefix: &[u8]) -> Self {
         let looks_like = match prefix {
             [0x7f, b'E', b'L', b'F', ..] => "it is a program, not a profile of one",
-            [b'P', b'E', b'R', b'F', b'I', b'L', b'E', b'2', ..] => {
-                "it is a perf.data file, which can't be read yet; `perf script` output folded into stacks can"
-            }
-            [b'F', b'L', b'R', 0, ..] => "it is a JDK flight recording, which can't be read yet",
             [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] => "it is compressed twice; decompress it once",
             [b'P', b'K', 3, 4, ..] => "it is a zip archive; extract the profile first",
             _ if prefix.iter().take(64).all(|&b| b == 0) => "it holds only zero bytes",

@@ -13,20 +13,35 @@
 //! What is not here: naming addresses from debug info, and anything about files on this
 //! machine beyond the bytes that were handed in.
 
+mod austin;
+mod callgrind;
 mod container;
+mod dhat;
 mod error;
+mod firefox;
 mod folded;
 mod fraction;
 mod input;
+mod jfr;
+mod json;
 mod legacy;
+mod otlp;
+mod perf_data;
+mod perf_script;
 pub(crate) mod pprof;
+mod pstats;
+mod scalene;
+mod sink;
 mod speedscope;
+mod stackprof;
 mod text;
+mod v8;
 
 use std::io::Read;
 
 pub use error::{DecodeError, DecodeErrorKind};
 pub use input::Input;
+pub use otlp::decode_otlp_request;
 
 use crate::cancel::CancelFlag;
 use crate::profile::Profile;
@@ -88,6 +103,21 @@ pub const FORMATS: &[Format] = &[
     legacy::CONTENTION,
     legacy::THREADS,
     legacy::GO_COUNT,
+    otlp::FORMAT,
+    v8::HEAP,
+    v8::CPU,
+    v8::TRACE,
+    firefox::FORMAT,
+    stackprof::FORMAT,
+    dhat::FORMAT,
+    scalene::FORMAT,
+    pstats::FORMAT,
+    austin::FORMAT,
+    austin::MOJO,
+    callgrind::FORMAT,
+    perf_script::FORMAT,
+    perf_data::FORMAT,
+    jfr::FORMAT,
     speedscope::FORMAT,
     folded::FORMAT,
 ];

@@ -7,8 +7,8 @@
 use rustc_hash::FxHashMap;
 
 use super::{
-    File, FileId, FileKind, FuncId, Function, Label, Line, LocId, Locations, MapId, Mapping, Meta, Profile, Samples,
-    StrId, Strings, Sum, ValueType,
+    Calls, File, FileId, FileKind, FuncId, Function, Label, Line, LocId, Locations, MapId, Mapping, Meta, Profile,
+    Samples, StrId, Strings, Sum, ValueType,
 };
 use crate::paths::clean;
 
@@ -53,9 +53,11 @@ impl ProfileBuilder {
                 strings: Strings::default(),
                 files: vec![File::default()],
                 functions: vec![Function::default()],
+                start_columns: Vec::new(),
                 mappings: vec![Mapping::default()],
                 locations: Locations::default(),
                 samples: Samples::default(),
+                calls: Calls::default(),
                 value_types: Vec::new(),
                 sums: Vec::new(),
                 meta: Meta::default(),
@@ -184,6 +186,17 @@ impl ProfileBuilder {
         Ok(FuncId(row))
     }
 
+    /// Says on which column (1-based) a function starts, for formats that tell functions of one
+    /// line apart by it.
+    pub fn set_start_column(&mut self, function: FuncId, column: u32) {
+        if column == 0 || function.index() >= self.profile.functions.len() {
+            return;
+        }
+        let columns = &mut self.profile.start_columns;
+        columns.resize(columns.len().max(function.index() + 1), 0);
+        columns[function.index()] = column;
+    }
+
     /// Appends a mapping.
     pub fn push_mapping(&mut self, mapping: Mapping) -> Result<MapId, BuildError> {
         let row = u32::try_from(self.profile.mappings.len()).map_err(|_| BuildError::TooMany("mappings"))?;
@@ -226,6 +239,25 @@ impl ProfileBuilder {
         Ok(())
     }
 
+    /// Says what a call costs with everything below it; see [`Calls`].
+    ///
+    /// # Panics
+    /// When the number of values is not the number of value types.
+    pub fn push_call(&mut self, caller: LocId, callee: LocId, values: &[i64]) -> Result<(), BuildError> {
+        let calls = &mut self.profile.calls;
+        assert_eq!(values.len(), self.profile.value_types.len(), "one value per value type");
+        if calls.len() == u32::MAX as usize {
+            return Err(BuildError::TooMany("calls"));
+        }
+        calls.values.resize_with(values.len(), Vec::new);
+        calls.callers.push(caller);
+        calls.callees.push(callee);
+        for (column, &value) in calls.values.iter_mut().zip(values) {
+            column.push(value);
+        }
+        Ok(())
+    }
+
     /// Checks the totals and hands out the profile.
     pub fn finish(mut self) -> Result<Profile, BuildError> {
         if self.profile.value_types.is_empty() {
@@ -246,6 +278,14 @@ impl ProfileBuilder {
                 }
             })
             .collect::<Result<_, _>>()?;
+        for (values, value_type) in profile.calls.values.iter().zip(&profile.value_types) {
+            // With these the sums of rows stay within bounds as well.
+            let total: i128 = values.iter().map(|&v| i128::from(v).abs()).sum();
+            if total > i128::from(i64::MAX / 2) {
+                return Err(BuildError::TotalOverflow(value_type.clone()));
+            }
+        }
+        profile.notes.extend(profile.meta.line_detail.note().map(str::to_owned));
         debug_assert!(check_ids(profile).is_ok(), "{:?}", check_ids(profile));
         Ok(self.profile)
     }
@@ -278,7 +318,7 @@ fn check_ids(profile: &Profile) -> Result<(), String> {
             return Err(format!("location: no mapping {}", mapping.0));
         }
     }
-    for &location in &profile.samples.frames {
+    for &location in profile.samples.frames.iter().chain(&profile.calls.callers).chain(&profile.calls.callees) {
         if location.index() >= profile.locations.len() {
             return Err(format!("sample: no location {}", location.0));
         }

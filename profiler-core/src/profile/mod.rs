@@ -13,6 +13,7 @@
 //! of any kind but the totals ([`attribute`](crate::attribute)).
 
 mod builder;
+pub mod combine;
 pub mod ids;
 mod merge;
 pub mod tables;
@@ -20,7 +21,7 @@ pub mod tables;
 pub use builder::{BuildError, ProfileBuilder};
 pub use ids::{FileId, FuncId, LocId, MapId, StrId};
 pub use merge::MergeError;
-pub use tables::{Function, Label, LabelValue, Line, LineNo, Locations, Mapping, Samples, Strings};
+pub use tables::{Calls, Function, Label, LabelValue, Line, LineNo, Locations, Mapping, Samples, Strings};
 
 /// What a value of a sample counts, and in which unit; both words as the file has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
@@ -90,8 +91,39 @@ pub enum LineDetail {
     /// A line is the line that was executing.
     #[default]
     Executing,
-    /// The producer keeps one line per function, so lines say nothing; they were removed.
+    /// A line is known of the innermost frame only: lines have a cost of their own, but none
+    /// with calls. Functions have both.
+    LeafOnly,
+    /// Lines and functions have a cost of their own; what they cost with calls is not known.
+    FlatOnly,
+    /// The producer knows functions only. Where it keeps one line for each, that says nothing
+    /// and was removed.
     FunctionOnly,
+}
+
+impl LineDetail {
+    /// The name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Executing => "executing",
+            Self::LeafOnly => "leaf_only",
+            Self::FlatOnly => "flat_only",
+            Self::FunctionOnly => "function_only",
+        }
+    }
+
+    /// What a user must know before reading costs; nothing where all is known.
+    pub fn note(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Executing => return None,
+            Self::LeafOnly => {
+                "self only for lines: the format knows the line that was executing, but not the lines of its callers; \
+                 functions have their cost with calls"
+            }
+            Self::FlatOnly => "self only: the format knows no callers, so nothing has a cost with calls",
+            Self::FunctionOnly => "function level: the format has no lines, so costs are shown for functions only",
+        })
+    }
 }
 
 /// One source file of the profile.
@@ -128,9 +160,12 @@ pub struct Profile {
     pub(crate) strings: Strings,
     pub(crate) files: Vec<File>,
     pub(crate) functions: Vec<Function>,
+    /// Columns on which functions start, 1-based; shorter than the table where unknown.
+    pub(crate) start_columns: Vec<u32>,
     pub(crate) mappings: Vec<Mapping>,
     pub(crate) locations: Locations,
     pub(crate) samples: Samples,
+    pub(crate) calls: Calls,
     pub(crate) value_types: Vec<ValueType>,
     pub(crate) sums: Vec<Sum>,
     pub(crate) meta: Meta,
@@ -173,6 +208,11 @@ impl Profile {
         &self.functions
     }
 
+    /// The column on which a function starts, 1-based; 0 when unknown.
+    pub fn start_column(&self, id: FuncId) -> u32 {
+        self.start_columns.get(id.index()).copied().unwrap_or(0)
+    }
+
     /// A mapping row.
     pub fn mapping(&self, id: MapId) -> Mapping {
         self.mappings[id.index()]
@@ -193,6 +233,11 @@ impl Profile {
     #[inline]
     pub fn samples(&self) -> &Samples {
         &self.samples
+    }
+
+    /// What calls cost, where the format knows that without stacks.
+    pub fn calls(&self) -> &Calls {
+        &self.calls
     }
 
     /// The value types, in the order of the file; never empty.

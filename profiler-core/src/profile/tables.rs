@@ -256,3 +256,42 @@ impl Samples {
         &self.labels[start..self.label_ends[sample] as usize]
     }
 }
+
+/// What calls cost with everything below them, for formats that know that without knowing
+/// stacks: columns of a caller's place, who was called (or nobody knows), and one value per
+/// value type. It adds to what the caller's line and function cost with calls, and to nothing
+/// else: the value itself is that of samples elsewhere. Calls within recursion are left out,
+/// since they would count twice.
+#[derive(Clone, Debug, Default)]
+pub struct Calls {
+    pub(crate) callers: Vec<LocId>,
+    pub(crate) callees: Vec<LocId>,
+    pub(crate) values: Vec<Vec<i64>>,
+}
+
+impl Calls {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.callers.len()
+    }
+
+    /// Whether there is none, as in every format that has stacks.
+    pub fn is_empty(&self) -> bool {
+        self.callers.is_empty()
+    }
+
+    /// Where the call is.
+    pub fn caller(&self, call: usize) -> LocId {
+        self.callers[call]
+    }
+
+    /// What is called; [`LocId::NONE`] when that is not known.
+    pub fn callee(&self, call: usize) -> LocId {
+        self.callees[call]
+    }
+
+    /// The values of one value type, one per call.
+    pub fn values(&self, value_type: usize) -> &[i64] {
+        self.values.get(value_type).map_or(&[], Vec::as_slice)
+    }
+}

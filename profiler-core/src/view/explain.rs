@@ -103,7 +103,7 @@ fn leaf_name(reason: LeafReason) -> &'static str {
     match reason {
         LeafReason::WithLine => "on a source line",
         LeafReason::NoLineNumber => "no line number",
-        LeafReason::FunctionLevelFormat => "one line per function",
+        LeafReason::FunctionLevelFormat => "function level only",
         LeafReason::NoFileName => "no file name",
         LeafReason::PseudoFile => "not a file",
         LeafReason::AddressOnly => "address only",
@@ -122,8 +122,8 @@ fn leaf_words(reason: LeafReason) -> Option<&'static str> {
              debug = \"line-tables-only\", C and C++: -g1); the cost is on the function all the same."
         }
         LeafReason::FunctionLevelFormat => {
-            "the recorder keeps one line per function, so its lines mean nothing and were left out. Costs of \
-             functions are right; for lines, use a recorder that keeps addresses."
+            "the recorder knows functions only, or keeps one line for each, which means nothing and was left out. \
+             Costs of functions are right; for lines, use a recorder that keeps them."
         }
         LeafReason::NoFileName => {
             "the function has a name, but no source file: it was built without debug information, or is part of the \

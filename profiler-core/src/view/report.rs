@@ -60,6 +60,9 @@ pub struct Head {
     pub period: Option<i64>,
     /// What `period` counts.
     pub period_type: Option<ValueType>,
+    /// What line numbers stand for: `executing`, or less (`leaf_only`, `flat_only`,
+    /// `function_only`), as a note then says in words.
+    pub line_detail: &'static str,
     /// The filters that were applied.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<String>,
@@ -394,6 +397,7 @@ fn head(origin: &str, analysis: &Analysis) -> Head {
         time_ns: meta.time_ns,
         period: Some(meta.period).filter(|&period| period != 0),
         period_type: meta.period_type.clone(),
+        line_detail: meta.line_detail.name(),
         filters: analysis.filters.iter().map(ToString::to_string).collect(),
         notes: profile.notes().iter().chain(&costs.notes).cloned().collect(),
         base: None,

@@ -8,7 +8,8 @@
 //! hold spaces and positions ([`frame`]), files may be UTF-16 and have comments. A line that
 //! is no stack is left out and counted; only a file without any stack is an error.
 //!
-//! What is not here: Austin's text, which looks the same and counts microseconds.
+//! What is not here: Austin's text ([`austin`](super::austin)), which looks the same and counts
+//! microseconds.
 
 mod frame;
 
@@ -30,9 +31,6 @@ fn sniff(prefix: &[u8]) -> Confidence {
     }
     let is_whole = prefix.len() < Input::SNIFF_LENGTH;
     let complete = if is_whole { &*content } else { content.rsplit_once('\n').map_or("", |(lines, _)| lines) };
-    if is_austin(complete) {
-        return Confidence::Likely;
-    }
     let (mut all, mut stacks, mut deep_stacks) = (0usize, 0, 0);
     for line in complete.lines().filter(|line| !is_blank_or_comment(line)) {
         all += 1;
@@ -58,17 +56,6 @@ fn is_blank_or_comment(line: &str) -> bool {
     line.is_empty() || (line.starts_with('#') && !line.starts_with("#<"))
 }
 
-/// `# austin: 3.7.0` at the beginning, or a first stack like `P42;T0:42;…`.
-fn is_austin(content: &str) -> bool {
-    let is_numbered = |field: &str, letter: char| {
-        field.strip_prefix(letter).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-    };
-    let first = content.lines().find(|line| !is_blank_or_comment(line)).unwrap_or("");
-    let mut frames = first.split(';');
-    let (process, thread) = (frames.next().unwrap_or(""), frames.next().unwrap_or(""));
-    content.starts_with("# austin:") || (is_numbered(process, 'P') && is_numbered(thread, 'T'))
-}
-
 /// Takes a line apart: the stack, and the count as it is written.
 fn split(line: &str) -> Option<(&str, &str)> {
     let (stack, count) = line.trim_end().rsplit_once([' ', '\t'])?;
@@ -86,12 +73,6 @@ fn frames(stack: &str) -> impl DoubleEndedIterator<Item = &str> {
 fn decode(input: &mut Input<'_>, context: &Context<'_>) -> Result<Profile, DecodeError> {
     let (bytes, cut) = input.read_available()?;
     let all = text::decode(&bytes).ok_or_else(|| DecodeError::invalid("it is not text"))?;
-    if is_austin(&all) {
-        return Err(DecodeError::new(
-            DecodeErrorKind::Unsupported,
-            "it is Austin's text, which can't be read yet; `austin2speedscope` turns it into a file that can",
-        ));
-    }
     let whole = match cut {
         Some(_) => all.rsplit_once('\n').map_or("", |(lines, _)| lines),
         None => &*all,

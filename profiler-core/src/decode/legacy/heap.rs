@@ -16,7 +16,7 @@ use regex::Regex;
 
 use super::super::{Context, DecodeError, DecodeErrorKind};
 use super::rows::{self, Row};
-use super::{HEAP, Text, java, lines};
+use super::{HEAP, Text, java, jemalloc, lines};
 use crate::profile::{Profile, ProfileBuilder, ValueType};
 
 const JAVA_HEADER: &str = "--- heapz 1 ---";
@@ -35,11 +35,6 @@ pub(super) const NO_ALLOCATOR_FRAMES: &str = r"runtime\.(panic|reflectcall|call[
 /// Whether a first line is that of a heap profile.
 pub(super) fn is_header(line: &str) -> bool {
     line.starts_with("heap profile:") || line == JAVA_HEADER
-}
-
-/// Whether a first line is that of jemalloc's own format, which shares only the name.
-pub(super) fn is_jemalloc(line: &str) -> bool {
-    line.strip_prefix("heap_v2/").is_some_and(|rate| rate.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// What the first line says about the rows.
@@ -84,12 +79,8 @@ impl Header {
 
 pub(super) fn decode(text: &Text, context: &Context<'_>) -> Result<Profile, DecodeError> {
     let (first, lines) = text.header();
-    if is_jemalloc(first) {
-        return Err(DecodeError::new(
-            DecodeErrorKind::Unsupported,
-            "it is a heap profile in jemalloc's own format (heap_v2), which can't be read yet; \
-             `jeprof --collapsed PROGRAM FILE` turns it into folded stacks, which can",
-        ));
+    if jemalloc::is_header(first) {
+        return jemalloc::decode(first, lines, text, context);
     }
     if first == JAVA_HEADER {
         return java::decode(java::Kind::Heap, text, lines, context);
@@ -125,14 +116,14 @@ pub(super) fn decode(text: &Text, context: &Context<'_>) -> Result<Profile, Deco
 
 /// A number of objects and their bytes.
 #[derive(Clone, Copy)]
-struct Amount {
-    objects: i64,
-    bytes: i64,
+pub(super) struct Amount {
+    pub(super) objects: i64,
+    pub(super) bytes: i64,
 }
 
 impl Amount {
     /// Reads `objects: bytes`.
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let (objects, bytes) = text.split_once(':')?;
         let (objects, bytes) = (objects.trim().parse().ok()?, bytes.trim().parse().ok()?);
         // Bytes of no object can't be.
@@ -140,7 +131,7 @@ impl Amount {
     }
 
     /// Bytes of one object, as far as there are objects.
-    fn size(self) -> Option<i64> {
+    pub(super) fn size(self) -> Option<i64> {
         self.bytes.checked_div(self.objects)
     }
 

@@ -4,7 +4,7 @@
 //! | format | file | recognised by |
 //! | --- | --- | --- |
 //! | `legacy-cpu` | [`cpu`] | five binary words; the Java variant lists its names behind the samples |
-//! | `legacy-heap` | [`heap`] | `heap profile: … @ KIND/RATE` (C++ and Go), `growth`, `fragmentation`; `--- heapz 1 ---` (Java) |
+//! | `legacy-heap` | [`heap`] | `heap profile: … @ KIND/RATE` (C++ and Go), `growth`, `fragmentation`; `--- heapz 1 ---` (Java); `heap_v2/RATE` ([`jemalloc`]) |
 //! | `legacy-contention` | [`contention`] | `--- contentionz`, `--- mutex:`, `--- contention:` (C++, Go, Java) |
 //! | `legacy-threads` | [`threads`] | `--- threadz N ---`, `--- Thread HEX (name: …` |
 //! | `go-text` | [`go_count`] | `NAME profile: total N` |
@@ -15,9 +15,8 @@
 //! what `go tool pprof -raw` shows for the same file, which is also where the facts about
 //! these formats were checked.
 //!
-//! What is not here: naming addresses from binaries, jemalloc's own `heap_v2` files, and
-//! goroutine dumps (`debug=2`); the last two are refused with a reason. A file that is cut
-//! off keeps what is complete, with a note.
+//! What is not here: naming addresses from binaries, and goroutine dumps (`debug=2`), which
+//! are refused with a reason. A file that is cut off keeps what is complete, with a note.
 
 mod contention;
 mod cpu;
@@ -25,6 +24,7 @@ mod go_comments;
 mod go_count;
 mod heap;
 mod java;
+mod jemalloc;
 mod lines;
 mod maps;
 mod rows;
@@ -37,7 +37,7 @@ pub(super) use cpu::FORMAT as CPU;
 
 pub(super) const HEAP: Format = Format {
     name: "legacy-heap",
-    sniff: |prefix| certain(heap::is_header(first_line(prefix)) || heap::is_jemalloc(first_line(prefix))),
+    sniff: |prefix| certain(heap::is_header(first_line(prefix)) || jemalloc::is_header(first_line(prefix))),
     decode: |input, context| heap::decode(&Text::read(input)?, context),
 };
 

@@ -39,6 +39,11 @@ impl Samples {
         Ok(())
     }
 
+    /// Appends values of the samples in order, for formats that decide late which there are.
+    pub(super) fn add_values(&mut self, values: &[i64]) {
+        self.values.extend_from_slice(values);
+    }
+
     /// Says how large the objects of the last sample are.
     pub(super) fn set_size(&mut self, bytes: i64) {
         self.sizes.push(bytes);

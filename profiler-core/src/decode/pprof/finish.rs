@@ -55,7 +55,6 @@ pub(super) fn finish(mut raw: Raw, context: &Context<'_>) -> Result<Profile, Dec
             line.line = LineNo::UNKNOWN;
         }
         builder.meta().line_detail = LineDetail::FunctionOnly;
-        builder.note("this producer keeps one line per function, so costs are shown for functions only");
     }
     for (count, what) in [
         (mismatched, "samples were dropped: their number of values is not the number of value types"),

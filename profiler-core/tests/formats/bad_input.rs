@@ -22,6 +22,28 @@ fn samples() -> Vec<Vec<u8>> {
         head("made/python/py-spy.raw.txt", 120),
         compact("public/two.sampled.speedscope.json"),
         compact("public/simple.evented.speedscope.json"),
+        compact("public/chrome65.cpuprofile"),
+        b"{\"head\":{\"callFrame\":{\"functionName\":\"f\",\"url\":\"a.js\",\"lineNumber\":3},\"selfSize\":8,\"children\":[{\"callFrame\":{\"functionName\":\"g\",\"url\":\"a.js\",\"lineNumber\":5},\"selfSize\":4,\"children\":[]}]}}"
+            .to_vec(),
+        head("made/python/py-spy.chrometrace.json", 700),
+        crate::v8::small_trace(),
+        crate::firefox::small(),
+        head("public/simple.perf-script.txt", 1600)[1000..].to_vec(),
+        b"app 1 2.0: 5 cycles:\n\t 12 hot (inlined)\n  a.c:3\n\t 12 main+0x3 (/bin/app)\n  a.c:9\n\n".to_vec(),
+        bytes("public/xdebug3.cachegrind"),
+        head("made/python/demo.pstats", 400),
+        head("made/python/demo.austin.txt", 900),
+        head("made/python/demo.mojo", 500),
+        compact("made/c/dhat.json"),
+        b"{\"elapsed_time_sec\":2,\"files\":{\"a.py\":{\"lines\":[{\"lineno\":3,\"n_cpu_percent_python\":40,\"n_malloc_mb\":2}]}}}"
+            .to_vec(),
+        b"{\"mode\":\"cpu\",\"interval\":1,\"samples\":3,\"gc_samples\":0,\"frames\":{\"1\":{\"name\":\"f\",\"file\":\"a.rb\",\"line\":1,\"total_samples\":3,\"samples\":1,\"lines\":{\"2\":[3,1]}}},\"raw\":[1,1,3],\"raw_lines\":[1,2,3]}"
+            .to_vec(),
+        b"heap_v2/524288\n  t*: 2: 9 [0: 0]\n@ 0x10 0x20\n  t*: 1: 8 [2: 9]\nMAPPED_LIBRARIES:\n0-30 r-xp 0 08:01 4 /a\n".to_vec(),
+        bytes("public/sleep.perf.data")[..2_000].to_vec(),
+        crate::java::small(),
+        crate::otlp::small(),
+        crate::otlp::small_17(),
     ]
 }
 
@@ -38,7 +60,8 @@ fn try_read(bytes: &[u8]) {
 #[test]
 fn a_file_cut_anywhere_is_a_profile_or_an_error() {
     for file in samples() {
-        for length in 0..file.len() {
+        // Every place of a short file, many of a longer one.
+        for length in (0..file.len()).step_by(1 + file.len() / 150) {
             try_read(&file[..length]);
         }
     }
@@ -87,10 +110,11 @@ proptest! {
 
     #[test]
     fn changed_bytes_are_a_profile_or_an_error(
-        which in 0..10usize,
+        which: prop::sample::Index,
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
     ) {
-        let mut file = samples().swap_remove(which);
+        let mut files = samples();
+        let mut file = files.swap_remove(which.index(files.len()));
         for (at, byte) in changes {
             let at = at.index(file.len());
             file[at] = byte;

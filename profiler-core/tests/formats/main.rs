@@ -1,14 +1,29 @@
-//! The decoders of text formats and of the binary profiles from before pprof, through the
-//! front door, against what other tools say about the same files.
+//! All decoders but that of pprof, through the front door, against what other tools say about
+//! the same files.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on has failed")]
-#![expect(clippy::cast_possible_truncation, reason = "what oracles say is far from any bound")]
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "what oracles say is far from any bound"
+)]
+#![expect(clippy::needless_pass_by_value, reason = "values of JSON are made where they are used")]
 
 mod bad_input;
+mod callgrind;
+mod firefox;
 mod folded;
+mod heaps;
+mod java;
 mod legacy;
+mod otlp;
+mod perf_data;
+mod perf_script;
+mod python;
 mod raw;
+mod ruby;
 mod speedscope;
+mod v8;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -70,6 +85,31 @@ fn lines(profile: &Profile, value_type: usize) -> Costs {
         .iter()
         .map(|row| (format!("{}:{}", path(row), row.line.0), (row.cost.flat, row.cost.cumulative)))
         .collect()
+}
+
+/// The labels of a sample as `key=value`.
+fn labels(profile: &Profile, sample: usize) -> Vec<String> {
+    use profiler_core::profile::LabelValue;
+    let text = |id| profile.text(id);
+    let label = |label: &profiler_core::profile::Label| match label.value {
+        LabelValue::Text(value) => format!("{}={}", text(label.key), text(value)),
+        LabelValue::Number(number, unit) => format!("{}={number}{}", text(label.key), text(unit)),
+    };
+    profile.samples().labels(sample).iter().map(label).collect()
+}
+
+/// The value types as `type/unit`.
+fn types(profile: &Profile) -> Vec<String> {
+    profile.value_types().iter().map(ToString::to_string).collect()
+}
+
+/// Every row of an oracle is a row of ours; the oracle may list the first ones only.
+#[track_caller]
+fn assert_has(ours: &Costs, expected: &Costs, what: &str) {
+    for (row, cost) in expected {
+        assert_eq!(ours.get(row), Some(cost), "{what}: {row}");
+    }
+    assert!(!expected.is_empty(), "{what}: the oracle is empty");
 }
 
 /// The name of every function with a cost.

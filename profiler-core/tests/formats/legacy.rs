@@ -288,11 +288,6 @@ fn rows_that_do_not_parse_are_left_out_and_counted() {
 fn what_is_not_a_profile_of_these_is_refused_with_a_reason() {
     for (file, kind, part) in [
         (text("go/profiles/goroutine.debug2.txt"), DecodeErrorKind::NotAProfile, "goroutine dump (debug=2)"),
-        (
-            "heap_v2/524288\n  t*: 28106: 56637512 [0: 0]\n@ 0x10 0x20\n  t*: 1: 8 [0: 0]\n".to_owned(),
-            DecodeErrorKind::Unsupported,
-            "jeprof --collapsed",
-        ),
         ("heap profile: 1: 2 [3: 4] @ heap_v9/1\n".to_owned(), DecodeErrorKind::Unsupported, "`heap_v9`"),
         ("heap profile: what\n".to_owned(), DecodeErrorKind::Invalid, "header is damaged"),
     ] {

@@ -1,6 +1,6 @@
 use profiler_core::decode::DecodeErrorKind;
 
-use crate::{assert_note, bytes, error, functions, json, lines, oracle, profile, read, text};
+use crate::{assert_note, bytes, functions, json, lines, oracle, profile, read, text};
 
 #[test]
 fn py_spy_reads_like_the_independent_reader_says() {
@@ -58,7 +58,6 @@ fn counts_that_are_fractions_are_rounded_and_the_change_is_told() {
 #[test]
 fn other_text_is_not_taken_for_stacks() {
     for file in [
-        text("public/simple.perf-script.txt"),
         text("public/oracle/java.cpu.pprof-raw.txt"),
         text("go/profiles/goroutine.debug2.txt"),
         include_str!("folded.rs").to_owned(),
@@ -72,15 +71,5 @@ fn other_text_is_not_taken_for_stacks() {
     ] {
         let found = read(&file);
         assert_eq!(found.err().map(|error| error.kind()), Some(DecodeErrorKind::NotAProfile), "{file}");
-    }
-}
-
-#[test]
-fn austin_is_refused_because_it_counts_microseconds() {
-    let file = text("made/python/demo.austin.txt");
-    let without_head: String =
-        file.lines().filter(|line| !line.starts_with('#')).flat_map(|line| [line, "\n"]).collect();
-    for file in [file, without_head] {
-        assert!(error(file).starts_with("it is Austin's text"));
     }
 }
