@@ -101,6 +101,12 @@ fn notes(workspace: &Workspace) -> Vec<String> {
     all.iter().take(MAX_NOTES).map(ToString::to_string).chain(more).collect()
 }
 
+/// The profile with generated code replaced by its source, where the workspace has maps for it.
+fn in_source(profile: &Arc<Profile>, workspace: Option<&Workspace>) -> Arc<Profile> {
+    let mapped = workspace.and_then(|workspace| workspace.map_sources(profile, &CancelFlag::new()).ok().flatten());
+    mapped.map_or_else(|| Arc::clone(profile), Arc::new)
+}
+
 fn groups(profile: &Profile, workspace: Option<&Workspace>) -> FileGroups {
     let never = CancelFlag::new();
     workspace
@@ -128,24 +134,24 @@ impl Input {
         if selection.filters.len() > MAX_FILTERS {
             return Err(Failure::Usage(format!("there may be no more than {MAX_FILTERS} filters")));
         }
-        let profile = &self.new.symbolised(selection)?;
+        let never = CancelFlag::new();
+        let workspace = open_workspace(&selection.workspace)?;
+        let workspace = workspace.as_ref();
+        let profile = &in_source(&self.new.symbolised(selection)?, workspace);
         let value_type = match &selection.value_type {
             Some(name) => profile
                 .find_value_type(name)
                 .map_err(|error: ValueTypeError| Failure::Usage(format!("{}: {error}", self.new.origin)))?,
             None => profile.meta().default_value_type,
         };
-        let never = CancelFlag::new();
         let cancelled = |_| Failure::Input("cancelled".to_owned());
-        let workspace = open_workspace(&selection.workspace)?;
-        let workspace = workspace.as_ref();
         let own_groups = groups(profile, workspace);
         let mut analysis = Analysis::new(Arc::clone(profile), own_groups, value_type, &selection.filters, &never)
             .map_err(cancelled)?;
         let compared = match &self.base {
             None => None,
             Some(base) => {
-                let profile = base.symbolised(selection)?;
+                let profile = in_source(&base.symbolised(selection)?, workspace);
                 let groups = groups(&profile, workspace);
                 let compared = analysis.compare_to(profile, groups, baseline.normalize, &never);
                 Some(

@@ -150,6 +150,8 @@ pub fn load(
     };
     let workspace = open_workspace(wish, cancel);
     cancel.check()?;
+    let profile = in_source(profile, &workspace, cancel)?;
+    let base = base.map(|base| in_source(base, &workspace, cancel)).transpose()?;
 
     let name = |input: &Input, given: Option<&Arc<Fetched>>| given.map_or_else(|| input.name(), |it| it.name.clone());
     let origin = match wish.parts.len() {
@@ -204,6 +206,11 @@ fn read_sum(parts: &[Part], profiles: &Profiles, limits: &Limits, cancel: &Cance
     // What the files were when the first of them was read.
     let texts = Arc::clone(&known[0].texts);
     Ok(Known { texts, ..Known::new(sum, None) })
+}
+
+/// The profile with generated code replaced by its source, where the workspace has maps for it.
+fn in_source(profile: Arc<Profile>, workspace: &Workspace, cancel: &CancelFlag) -> Result<Arc<Profile>, Cancelled> {
+    Ok(workspace.map_sources(&profile, cancel)?.map_or(profile, Arc::new))
 }
 
 fn compare(

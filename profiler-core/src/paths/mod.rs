@@ -13,7 +13,9 @@
 //! [`Workspace`] holds what is known of the roots; [`Workspace::resolve`] answers for all
 //! files of a profile at once, as they teach each other where the build took place.
 //!
-//! What is not here: source maps, debug information, the revision a profile was made from.
+//! Before that, generated JavaScript is replaced by what it was made of ([`source_map`]).
+//!
+//! What is not here: debug information, the revision a profile was made from.
 
 pub mod clean;
 mod ecosystem;
@@ -24,6 +26,7 @@ mod resolution;
 mod resolver;
 mod rivals;
 mod rules;
+mod source_map;
 mod source_path;
 mod workspace;
 

@@ -285,7 +285,12 @@ impl ProfileBuilder {
                 return Err(BuildError::TotalOverflow(value_type.clone()));
             }
         }
-        profile.notes.extend(profile.meta.line_detail.note().map(str::to_owned));
+        // Of a profile that is built again it is there already.
+        if let Some(note) = profile.meta.line_detail.note()
+            && !profile.notes.iter().any(|known| known == note)
+        {
+            profile.notes.push(note.to_owned());
+        }
         debug_assert!(check_ids(profile).is_ok(), "{:?}", check_ids(profile));
         Ok(self.profile)
     }

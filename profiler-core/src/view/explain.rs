@@ -4,6 +4,8 @@
 //! Every reason that [`accounting`](crate::attribute::accounting) knows has its sentence here
 //! and nowhere else.
 
+mod choices;
+
 use std::cmp::Reverse;
 
 use super::document::{Document, Role, Sentence, Span};
@@ -63,6 +65,7 @@ pub fn explain(origin: &str, analysis: &Analysis) -> Document {
     document.paragraph(binaries(analysis, &numbers));
     document.paragraph(reach(analysis, &numbers));
     packages(&mut document, analysis, &numbers);
+    document.paragraph(choices::choices(analysis, &numbers));
     document.paragraph(filtered(analysis, &numbers));
     document.paragraph((!analysis.groups.has_workspace()).then(summary::workspace_hint));
     document.paragraph(summary::notes(analysis));

@@ -22,6 +22,7 @@ mod perf_script;
 mod python;
 mod raw;
 mod ruby;
+mod source_maps;
 mod speedscope;
 mod v8;
 
