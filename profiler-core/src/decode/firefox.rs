@@ -8,8 +8,8 @@
 //! library with its build id, to be named later; or here already, where names were put into
 //! the file.
 //!
-//! What is not here: Gecko's own raw format, and the list of names beside the file
-//! (`NAME.syms.json`), which is [`symbols`] and read by [`Profile::with_symbols`].
+//! What is not here: Gecko's own raw format, and the list of names that samply can write beside
+//! the file (`NAME.syms.json`); addresses are named from the binaries instead.
 
 use std::borrow::Cow;
 

@@ -13,7 +13,7 @@
 //! [`Workspace`] holds what is known of the roots; [`Workspace::resolve`] answers for all
 //! files of a profile at once, as they teach each other where the build took place.
 //!
-//! Before that, generated JavaScript is replaced by what it was made of ([`source_map`]).
+//! Before that, generated JavaScript is replaced by what it was made of (`source_map`).
 //!
 //! What is not here: debug information, the revision a profile was made from.
 
