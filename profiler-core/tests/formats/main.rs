@@ -24,6 +24,7 @@ mod raw;
 mod ruby;
 mod source_maps;
 mod speedscope;
+mod tools;
 mod v8;
 
 use std::collections::BTreeMap;
