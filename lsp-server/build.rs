@@ -7,7 +7,13 @@ use std::error::Error;
 use std::path::PathBuf;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let files = ["proto/parca/query.proto", "proto/parca/profilestore.proto"];
+    let files = [
+        "proto/parca/query.proto",
+        "proto/parca/profilestore.proto",
+        "proto/polarsignals/project.proto",
+        "proto/pyroscope/querier.proto",
+        "proto/pyroscope/push.proto",
+    ];
     println!("cargo::rerun-if-changed=proto");
     let descriptors = protox::compile(files, ["proto"])?;
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);

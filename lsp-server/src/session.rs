@@ -16,6 +16,7 @@ use profiler_core::paths::Workspace;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use crate::auth::Keeper;
 use crate::commands::Subject;
 use crate::config::Layers;
 use crate::config::places::Places;
@@ -89,7 +90,7 @@ impl Session {
             places,
             state: Mutex::new(State::new(trust)),
             profiles: Arc::default(),
-            sources: Sources::default(),
+            sources: Sources::new(Arc::new(Keeper::of_this_process())),
             watch: OnceLock::new(),
             refresh: Refresh::default(),
             next_token: AtomicU64::new(0),
@@ -528,6 +529,16 @@ impl Session {
             own.read_settings(&state.trust);
         }
         self.load(folder, Cause::Command);
+        Ok(())
+    }
+
+    /// Where nothing is open or wanted, wants what the settings ask a server for.
+    pub fn ask_for_settings(&self, folder: usize) -> Result<(), SourceError> {
+        let mut state = self.state();
+        let Some(own) = state.folders.get_mut(folder).filter(|own| own.profile().is_none()) else { return Ok(()) };
+        if let Some(input) = own.request()? {
+            own.chosen.profile = Some(Some(input));
+        }
         Ok(())
     }
 

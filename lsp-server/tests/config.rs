@@ -321,8 +321,22 @@ fn which_files_are_read_fails_closed() {
 const EVERYTHING: &str = r#"
 [source]
 file = "/etc/passwd"
+address = "https://thief.example"
+kind = "pyroscope"
+transport = "grpc"
+atStart = true
+project = "p"
+tenant = "t"
+user = "u"
+headers = ["X-Key: k"]
+caFile = "ca.pem"
+certificateFile = "c.pem"
+keyFile = "k.pem"
+verifyTls = false
 [query]
 type = "cpu"
+selector = "a:b:c:d:e"
+range = "1h"
 filters = ["fn~a"]
 base = "base.pb.gz"
 normalize = true
@@ -387,10 +401,24 @@ fn an_untrusted_file_sets_looks_and_rules_into_the_workspace() {
             withheld query.base = "base.pb.gz"
             withheld query.filters = ["fn~a"]
             withheld query.normalize = true
+            withheld query.range = "1h"
+            withheld query.selector = "a:b:c:d:e"
             withheld query.type = "cpu"
             withheld refresh.watch = false
             withheld service = [{"folder":"a","matchers":["service=b","label.zone ~ x"],"name":"b","profile":"/etc/passwd"}]
+            withheld source.address = "https://thief.example"
+            withheld source.atStart = true
+            withheld source.caFile = "ca.pem"
+            withheld source.certificateFile = "c.pem"
             withheld source.file = "/etc/passwd"
+            withheld source.headers = ["X-Key: k"]
+            withheld source.keyFile = "k.pem"
+            withheld source.kind = "pyroscope"
+            withheld source.project = "p"
+            withheld source.tenant = "t"
+            withheld source.transport = "grpc"
+            withheld source.user = "u"
+            withheld source.verifyTls = false
             withheld symbols.debugDirs = ["/"]
         "#]],
     );

@@ -6,6 +6,7 @@
 //! * [`pprof`] writes and reads pprof messages, also in the odd ways that are legal.
 //! * [`cli`] builds and runs the program, and reads the JSON of its reports.
 //! * [`http`] is a server with faults on demand.
+//! * [`parca`] is a server of Parca's kind on it, and one that signs people in.
 //! * [`lsp`] is a client of the language server, and the editors it can pass for.
 //! * [`reference`](mod@reference) computes the same numbers from the same bytes in the most
 //!   obvious way.
@@ -21,5 +22,6 @@ pub mod http;
 pub mod large_profile;
 pub mod lsp;
 pub mod mini;
+pub mod parca;
 pub mod pprof;
 pub mod reference;

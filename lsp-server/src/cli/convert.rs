@@ -95,7 +95,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// What names this user and this machine.
-fn private(labels: Vec<String>) -> Private {
+pub(super) fn private(labels: Vec<String>) -> Private {
     let variable = |names: &[&str]| names.iter().find_map(|name| std::env::var(name).ok()).unwrap_or_default();
     Private {
         home: std::env::home_dir().unwrap_or_default().to_string_lossy().into_owned(),
@@ -117,7 +117,7 @@ fn host() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_default()
 }
 
-fn in_words(remains: &Remains) -> Vec<String> {
+pub(super) fn in_words(remains: &Remains) -> Vec<String> {
     const MOST: usize = 12;
     let list = |items: Vec<String>| -> String {
         let more = items.len().saturating_sub(MOST);

@@ -8,13 +8,17 @@ mod convert;
 mod demo;
 mod doctor;
 mod explain;
+mod fetch;
 mod load;
+mod login;
 mod lsp;
 mod output;
+mod push;
 mod remote;
 mod report;
 mod roots;
 mod schema;
+mod server;
 mod trust;
 
 use std::io::Write;
@@ -50,6 +54,16 @@ enum Command {
     Convert(convert::Arguments),
     /// Run the language server, for editors
     Lsp(lsp::Arguments),
+    /// Fetch a profile from a server into a file, or list what it has
+    Fetch(fetch::Arguments),
+    /// Send a profile to a server, without what is private
+    Push(push::Arguments),
+    /// Sign in to a server
+    Login(login::Arguments),
+    /// Sign out of a server
+    Logout(login::LogoutArguments),
+    /// Tell which server is asked, as whom, and whether it answers
+    Status(login::StatusArguments),
     /// Tell what works on this machine, and what to do about the rest
     Doctor,
     /// Trust the perflens.toml of a workspace, after listing what that allows
@@ -171,6 +185,11 @@ pub fn main() -> ExitCode {
         Command::Convert(arguments) => convert::run(&arguments),
         Command::Lsp(arguments) => lsp::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Fetch(arguments) => fetch::run(&arguments),
+        Command::Push(arguments) => push::run(&arguments),
+        Command::Login(arguments) => login::login(&arguments),
+        Command::Logout(arguments) => login::logout(&arguments),
+        Command::Status(arguments) => login::status(&arguments),
         Command::Doctor => doctor::run(),
         Command::Trust(arguments) => trust::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),

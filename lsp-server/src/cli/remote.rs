@@ -9,8 +9,10 @@ use profiler_core::view::data;
 
 use super::Failure;
 use super::load::Loaded;
+use crate::auth::Keeper;
 use crate::loader::{self, decode_fetched};
-use crate::source::{Fetched, Freshness, Progress, Request, SourceError, Sources, address};
+use crate::source::query::ProfileType;
+use crate::source::{Connection, Fetched, Freshness, ProfileSource, Progress, Request, SourceError, Sources, address};
 
 impl From<SourceError> for Failure {
     fn from(error: SourceError) -> Self {
@@ -38,9 +40,28 @@ pub(super) fn decoded(fetched: &Fetched) -> Result<Loaded, Failure> {
 pub(super) fn fetch(request: &Request) -> Result<Arc<Fetched>, Failure> {
     let line = Line::default();
     let progress = line.progress();
-    let result = wait(async { Sources::default().fetch(request, Freshness::New, &progress).await })?;
+    let result = wait(async { sources().fetch(request, Freshness::New, &progress).await })?;
     line.clear();
     Ok(result?)
+}
+
+/// Asks a server something that is quick.
+pub(super) fn ask<T>(
+    connection: &Connection,
+    question: impl AsyncFnOnce(&dyn ProfileSource) -> Result<T, SourceError>,
+) -> Result<T, Failure> {
+    let sources = sources();
+    Ok(wait(async { question(&*sources.source(connection)?).await })??)
+}
+
+/// What a server has.
+pub(super) fn profile_types(connection: &Connection) -> Result<Vec<ProfileType>, Failure> {
+    ask(connection, async |source| source.profile_types(&Progress::default()).await)
+}
+
+/// The sources, for the user of this process.
+fn sources() -> Sources {
+    Sources::new(Arc::new(Keeper::of_this_process()))
 }
 
 /// Runs something that waits for the network.

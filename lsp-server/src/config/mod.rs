@@ -112,17 +112,97 @@ pub struct Preset {
 }
 
 /// See [`Config::source`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(deny_unknown_fields)]
 pub struct Source {
     /// A profile to open at start, absolute or relative to the workspace folder. Empty: none.
     #[serde(deserialize_with = "non_empty")]
     pub file: Option<PathBuf>,
+    /// The address of a profiling server, such as `http://localhost:7070`. Empty: none, or for
+    /// Polar Signals Cloud its own.
+    #[serde(deserialize_with = "non_empty")]
+    pub address: Option<String>,
+    /// What kind of server it is.
+    pub kind: ServerKind,
+    /// How a server of Parca's kind is spoken to.
+    pub transport: Transport,
+    /// Fetch at start what was last fetched in this workspace, or else what `query` says. Without,
+    /// it is fetched when `perflens.refresh` is run.
+    pub at_start: bool,
+    /// A project of Polar Signals Cloud.
+    #[serde(deserialize_with = "non_empty")]
+    pub project: Option<String>,
+    /// A tenant of Pyroscope.
+    #[serde(deserialize_with = "non_empty")]
+    pub tenant: Option<String>,
+    /// The user of basic authentication; its password is the secret of `perflens login --token`.
+    /// Empty: the secret is sent as a bearer token.
+    #[serde(deserialize_with = "non_empty")]
+    pub user: Option<String>,
+    /// Headers to send with every request, as `NAME: VALUE`.
+    #[serde(with = "values::headers")]
+    #[schemars(with = "Vec<String>")]
+    pub headers: Vec<(String, String)>,
+    /// A file with certificates of authorities to believe, besides the system's.
+    #[serde(deserialize_with = "non_empty")]
+    pub ca_file: Option<PathBuf>,
+    /// A file with a certificate to present to the server; needs `keyFile`.
+    #[serde(deserialize_with = "non_empty")]
+    pub certificate_file: Option<PathBuf>,
+    /// The file with the key of `certificateFile`.
+    #[serde(deserialize_with = "non_empty")]
+    pub key_file: Option<PathBuf>,
+    /// Check the server's certificate. Without, anybody on the way can read and change everything.
+    pub verify_tls: bool,
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        Self {
+            file: None,
+            address: None,
+            kind: ServerKind::default(),
+            transport: Transport::default(),
+            at_start: false,
+            project: None,
+            tenant: None,
+            user: None,
+            headers: Vec::new(),
+            ca_file: None,
+            certificate_file: None,
+            key_file: None,
+            verify_tls: true,
+        }
+    }
+}
+
+/// Kinds of profiling servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ServerKind {
+    /// Parca.
+    #[default]
+    Parca,
+    /// Polar Signals Cloud.
+    PolarSignals,
+    /// Pyroscope.
+    Pyroscope,
+}
+
+/// Ways to speak to Parca.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Transport {
+    /// gRPC-web: passes proxies, and may be below a path.
+    #[default]
+    GrpcWeb,
+    /// gRPC itself, directly to the server.
+    Grpc,
 }
 
 /// See [`Config::query`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(deny_unknown_fields)]
 pub struct Query {
@@ -135,11 +215,31 @@ pub struct Query {
     #[serde(with = "values::filters")]
     #[schemars(with = "Vec<String>")]
     pub filters: Vec<Filter>,
+    /// What to ask the server of `source.address` for: a profile type, and labels in braces.
+    /// `process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta{job="api"}`. Empty: nothing.
+    #[serde(deserialize_with = "non_empty")]
+    pub selector: Option<String>,
+    /// Of which time: `15m`, `24h`, `7d`, two times with a slash between them, or `1h@24h` for an
+    /// hour that ended a day ago.
+    pub range: String,
     /// A profile to compare with, absolute or relative to the workspace folder. Empty: none.
     #[serde(deserialize_with = "non_empty")]
     pub base: Option<PathBuf>,
     /// Bring the values to the base's sum before comparing.
     pub normalize: bool,
+}
+
+impl Default for Query {
+    fn default() -> Self {
+        Self {
+            value_type: None,
+            filters: Vec::new(),
+            selector: None,
+            range: "15m".to_owned(),
+            base: None,
+            normalize: false,
+        }
+    }
 }
 
 /// See [`Config::hints`].

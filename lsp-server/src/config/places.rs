@@ -48,6 +48,36 @@ impl Places {
     }
 }
 
+impl Places {
+    /// The user's secrets.
+    pub fn secrets(&self) -> Option<PathBuf> {
+        self.state("secrets.json")
+    }
+
+    /// What was last fetched in each workspace.
+    pub fn queries(&self) -> Option<PathBuf> {
+        self.state("queries.json")
+    }
+
+    /// The login of psctl, the command line of Polar Signals Cloud.
+    pub fn psctl(&self) -> Option<PathBuf> {
+        // It uses the same configuration folders; `PERFLENS_CONFIG` may lead elsewhere.
+        let usual =
+            Self::new(
+                std::env::consts::OS,
+                |name| {
+                    if name == "PERFLENS_CONFIG" { None } else { std::env::var_os(name) }
+                },
+            );
+        let folder = usual.config?.parent()?.parent()?.to_owned();
+        Some(folder.join("polarsignals").join("default_cred"))
+    }
+
+    fn state(&self, file: &str) -> Option<PathBuf> {
+        Some(self.trust.as_ref()?.with_file_name(file))
+    }
+}
+
 #[cfg(unix)]
 #[cfg(test)]
 mod tests {

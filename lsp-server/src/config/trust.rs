@@ -38,7 +38,17 @@ const OPENS: &[&str] = &["profile", "base"];
 
 /// Settings that decide which files are read: a value that can't be read means none, even when
 /// a lower layer has one.
-const FAILS_CLOSED: &[&str] = &["source.file", "query.base", "paths.roots", "service", "symbols.debugDirs"];
+const FAILS_CLOSED: &[&str] = &[
+    "source.file",
+    "source.address",
+    "source.caFile",
+    "source.certificateFile",
+    "source.keyFile",
+    "query.base",
+    "paths.roots",
+    "service",
+    "symbols.debugDirs",
+];
 
 /// Whether the file of a workspace may set everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

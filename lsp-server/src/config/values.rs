@@ -146,6 +146,25 @@ pub(crate) mod filters {
     }
 }
 
+/// Reads and writes headers as people write them: `NAME: VALUE`.
+pub(crate) mod headers {
+    use super::{Deserialize, Deserializer, Error, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(headers: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(headers.iter().map(|(name, value)| format!("{name}: {value}")))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, String)>, D::Error> {
+        let is_name = |name: &str| !name.is_empty() && name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-');
+        let header = |text: &String| {
+            let (name, value) = text.split_once(':').filter(|(name, _)| is_name(name))?;
+            Some((name.to_owned(), value.trim().to_owned()))
+        };
+        let read = |text: &String| header(text).ok_or_else(|| D::Error::custom("a header is written `NAME: VALUE`"));
+        Vec::<String>::deserialize(deserializer)?.iter().map(read).collect()
+    }
+}
+
 /// A text that may be left empty. An empty one is none: forms have no other way to say so.
 pub(super) fn non_empty<'de, D: Deserializer<'de>, T: From<String>>(deserializer: D) -> Result<Option<T>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;

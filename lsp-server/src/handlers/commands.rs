@@ -48,6 +48,7 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
         CommandCall::Refresh {} => {
             let count = session.state().folders.len();
             for folder in 0..count {
+                session.ask_for_settings(folder).map_err(|error| invalid(error.to_string()))?;
                 session.load(folder, Cause::Refresh);
             }
         }

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use profiler_core::attribute::Filter;
 use profiler_core::cancel::CancelFlag;
 use profiler_core::decode::{DecodeErrorKind, Limits, decode};
 use profiler_core::profile::Profile;
 
 use super::Failure;
+use crate::source::query::Matcher;
 use crate::source::{Fetched, Request, SourceError, address};
 
 /// Where a profile comes from.
@@ -50,6 +52,17 @@ impl Input {
             Self::File(path) => Some(path),
             Self::Remote(_) => None,
         }
+    }
+
+    /// The same for these labels only, where that is a matter of what is asked for.
+    #[must_use]
+    pub fn of_labels(mut self, labels: &[Filter]) -> Self {
+        if let Self::Remote(request) = &mut self
+            && let Some(query) = &mut request.query
+        {
+            query.selector.matchers.extend(labels.iter().filter_map(Matcher::of_filter));
+        }
+        self
     }
 
     /// What has to be fetched, if it is no file.

@@ -220,7 +220,7 @@ fn innermost(error: &reqwest::Error) -> String {
 }
 
 /// What an answer says that was to be something else: the first line, or a page's title.
-pub(super) fn words(reply: &Reply) -> String {
+pub(crate) fn words(reply: &Reply) -> String {
     let text = String::from_utf8_lossy(&reply.body[..reply.body.len().min(16 << 10)]).into_owned();
     if is_page(reply) {
         return match title(&text) {
@@ -239,7 +239,7 @@ pub(super) fn words(reply: &Reply) -> String {
 }
 
 /// Whether an answer is a page for people.
-pub(super) fn is_page(reply: &Reply) -> bool {
+pub(crate) fn is_page(reply: &Reply) -> bool {
     let is_html = |it: &HeaderValue| it.to_str().is_ok_and(|it| it.starts_with("text/html"));
     reply.headers.get(CONTENT_TYPE).is_some_and(is_html)
 }

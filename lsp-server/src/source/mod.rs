@@ -16,6 +16,8 @@
 //! | [`address`] | what a text of the user leads to |
 //! | [`connection`] | how a server is reached, what a secret belongs to |
 //! | [`query`], [`time`] | what is asked, and its text |
+//! | [`settings`] | the connection and query that settings describe |
+//! | [`presets`] | the queries most people want |
 //! | `http`, `parca`, `pyroscope`, `pprof_http` | the wire |
 //! | [`error`] | every sentence about a failure |
 //! | [`sources`] | cache, single flight, retries |
@@ -25,11 +27,14 @@
 pub mod address;
 pub mod connection;
 pub mod error;
-mod http;
+pub(crate) mod http;
 mod parca;
 mod pprof_http;
+pub mod presets;
 pub mod progress;
+mod pyroscope;
 pub mod query;
+pub mod settings;
 pub mod sources;
 pub mod time;
 mod wire;
@@ -127,6 +132,17 @@ pub struct Push {
     pub labels: Vec<(String, String)>,
 }
 
+/// A project of a server that has some.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    /// What requests name it by.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// Whose it is.
+    pub organization: String,
+}
+
 /// Where profiles come from. Dropping a future cancels what it does.
 pub trait ProfileSource: fmt::Debug + Send + Sync {
     /// What it is.
@@ -148,6 +164,11 @@ pub trait ProfileSource: fmt::Debug + Send + Sync {
         progress: &'a Progress,
     ) -> BoxFuture<'a, Result<Fetched, SourceError>>;
 
+    /// What a user can choose from before anything else; empty where there is no such choice.
+    fn projects(&self) -> BoxFuture<'_, Result<Vec<Project>, SourceError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
     /// Stores a profile.
     fn push(&self, push: Push) -> BoxFuture<'_, Result<(), SourceError>>;
 }
@@ -162,13 +183,22 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// What goes with a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// The value of the header `authorization`.
+    pub header: Secret,
+    /// The project that was chosen when signing in.
+    pub project: Option<String>,
+}
+
 /// Who we are, for a server.
 pub trait Credentials: fmt::Debug + Send + Sync {
-    /// The value of the header `authorization`, if there is one for the connection's origin.
-    fn authorization<'a>(&'a self, to: &'a Connection) -> BoxFuture<'a, Result<Option<Secret>, SourceError>>;
+    /// What there is for the connection's origin.
+    fn authorization<'a>(&'a self, to: &'a Connection) -> BoxFuture<'a, Result<Option<Pass>, SourceError>>;
 
-    /// The server refused that value: whether there is a better one now.
-    fn renew<'a>(&'a self, to: &'a Connection, refused: &'a Secret) -> BoxFuture<'a, Result<bool, SourceError>>;
+    /// The server refused that: whether there is a better one now.
+    fn renew<'a>(&'a self, to: &'a Connection, refused: &'a Pass) -> BoxFuture<'a, Result<bool, SourceError>>;
 }
 
 /// Nobody.
@@ -176,11 +206,11 @@ pub trait Credentials: fmt::Debug + Send + Sync {
 pub struct Anonymous;
 
 impl Credentials for Anonymous {
-    fn authorization<'a>(&'a self, _: &'a Connection) -> BoxFuture<'a, Result<Option<Secret>, SourceError>> {
+    fn authorization<'a>(&'a self, _: &'a Connection) -> BoxFuture<'a, Result<Option<Pass>, SourceError>> {
         Box::pin(async { Ok(None) })
     }
 
-    fn renew<'a>(&'a self, _: &'a Connection, _: &'a Secret) -> BoxFuture<'a, Result<bool, SourceError>> {
+    fn renew<'a>(&'a self, _: &'a Connection, _: &'a Pass) -> BoxFuture<'a, Result<bool, SourceError>> {
         Box::pin(async { Ok(false) })
     }
 }
@@ -193,6 +223,6 @@ pub fn open(
     Ok(match connection.kind {
         Kind::Http => Arc::new(pprof_http::PprofHttp::new(connection)?),
         Kind::Parca | Kind::PolarSignals => Arc::new(parca::Parca::new(connection, credentials)?),
-        Kind::Pyroscope => return Err(SourceError::input("Pyroscope can't be asked yet")),
+        Kind::Pyroscope => Arc::new(pyroscope::Pyroscope::new(connection, credentials)?),
     })
 }

@@ -9,6 +9,8 @@ use std::iter::Peekable;
 use std::str::{Chars, FromStr};
 use std::time::Duration;
 
+use profiler_core::attribute::{Field, Filter};
+
 use super::time::{self, Instant};
 
 /// What to fetch from a server. Equality is of the whole query.
@@ -74,6 +76,32 @@ impl Matcher {
     pub fn equal(label: impl Into<String>, value: impl Into<String>) -> Self {
         Self { label: label.into(), operator: MatchOperator::Equal, value: value.into() }
     }
+
+    /// What a filter of labels asks of a server; `None` for other filters.
+    pub fn of_filter(filter: &Filter) -> Option<Self> {
+        let Field::Label(label) = filter.field() else { return None };
+        let text = filter.to_string();
+        let rest = text.strip_prefix("label.")?.strip_prefix(label.as_str())?;
+        let written = ["!=", "!~", "!^", "=", "~", "^"].into_iter().find(|written| rest.starts_with(written))?;
+        let value = &rest[written.len()..];
+        let (operator, value) = match written {
+            "=" => (MatchOperator::Equal, value.to_owned()),
+            "!=" => (MatchOperator::NotEqual, value.to_owned()),
+            "~" => (MatchOperator::Matches, format!(".*{}.*", literal(value))),
+            "!~" => (MatchOperator::MatchesNot, format!(".*{}.*", literal(value))),
+            "^" => (MatchOperator::Matches, format!("^{}.*", literal(value))),
+            _ => (MatchOperator::MatchesNot, format!("^{}.*", literal(value))),
+        };
+        Some(Self { label: label.clone(), operator, value })
+    }
+}
+
+/// A text as a regular expression that matches it.
+fn literal(text: &str) -> String {
+    let escaped = |character: char| {
+        if r"\.+*?()|[]{}^$".contains(character) { format!("\\{character}") } else { character.into() }
+    };
+    text.chars().map(escaped).collect()
 }
 
 /// How a label is compared.
@@ -104,6 +132,13 @@ impl MatchOperator {
 pub enum TimeRange {
     /// As long as this, until now.
     Last(Duration),
+    /// As long as this, until so long ago.
+    Ago {
+        /// How long.
+        length: Duration,
+        /// Since when.
+        ago: Duration,
+    },
     /// From one point to another, both included.
     Between(Instant, Instant),
 }
@@ -116,15 +151,19 @@ impl TimeRange {
     pub fn at(self, now: Instant) -> (Instant, Instant) {
         match self {
             Self::Last(length) => (now.before(length), now),
+            Self::Ago { length, ago } => (now.before(ago).before(length), now.before(ago)),
             Self::Between(start, end) => (start, end),
         }
     }
 
-    /// The same time, earlier.
+    /// As long a time, earlier.
     #[must_use]
-    pub fn earlier(self, by: Duration, now: Instant) -> Self {
-        let (start, end) = self.at(now);
-        Self::Between(start.before(by), end.before(by))
+    pub fn earlier(self, by: Duration) -> Self {
+        match self {
+            Self::Last(length) => Self::Ago { length, ago: by },
+            Self::Ago { length, ago } => Self::Ago { length, ago: ago.saturating_add(by) },
+            Self::Between(start, end) => Self::Between(start.before(by), end.before(by)),
+        }
     }
 }
 
@@ -146,7 +185,10 @@ pub enum QueryError {
         problem: &'static str,
     },
     /// Neither `15m` nor two times.
-    #[error("`{0}` is no time range; write one like 15m, 24h, 7d or 2026-01-31T12:00:00Z/2026-01-31T13:00:00Z")]
+    #[error(
+        "`{0}` is no time range; write one like 15m, 24h, 7d, 1h@24h for an hour that ended a day ago, or \
+         2026-01-31T12:00:00Z/2026-01-31T13:00:00Z"
+    )]
     Range(String),
 }
 
@@ -305,6 +347,7 @@ impl fmt::Display for TimeRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Last(length) => f.write_str(&time::length(*length)),
+            Self::Ago { length, ago } => write!(f, "{}@{}", time::length(*length), time::length(*ago)),
             Self::Between(start, end) => write!(f, "{start}/{end}"),
         }
     }
@@ -316,7 +359,13 @@ impl FromStr for TimeRange {
     fn from_str(text: &str) -> Result<Self, QueryError> {
         let wrong = || QueryError::Range(text.to_owned());
         match text.split_once('/') {
-            None => time::parse_length(text.trim()).map(Self::Last).ok_or_else(wrong),
+            None => match text.split_once('@') {
+                None => time::parse_length(text.trim()).map(Self::Last),
+                Some((length, ago)) => time::parse_length(length.trim())
+                    .zip(time::parse_length(ago.trim()))
+                    .map(|(length, ago)| Self::Ago { length, ago }),
+            }
+            .ok_or_else(wrong),
             Some((start, end)) => {
                 let point = |text: &str| text.trim().parse::<Instant>().map_err(|_| wrong());
                 let (start, end) = (point(start)?, point(end)?);
@@ -379,11 +428,28 @@ mod tests {
 
     #[test]
     fn ranges_survive_being_written_and_read() {
-        for text in ["15m", "1h", "2026-01-31T12:00:00Z/2026-01-31T13:00:00Z"] {
+        for text in ["15m", "1h", "1h@1d", "2026-01-31T12:00:00Z/2026-01-31T13:00:00Z"] {
             assert_eq!(text.parse::<TimeRange>().unwrap().to_string(), text);
         }
         for text in ["", "now", "15", "2026-01-31T13:00:00Z/2026-01-31T12:00:00Z"] {
             assert!(text.parse::<TimeRange>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn filters_of_labels_are_asked_of_the_server() {
+        for (filter, matcher) in [
+            ("label.job=a", Some(r#"job="a""#)),
+            ("label.job!=a", Some(r#"job!="a""#)),
+            ("label.job~a.b", Some(r#"job=~".*a\\.b.*""#)),
+            ("label.job!~a", Some(r#"job!~".*a.*""#)),
+            ("label.job^a", Some(r#"job=~"^a.*""#)),
+            ("label.job!^a", Some(r#"job!~"^a.*""#)),
+            ("fn=a", None),
+            ("thread=a", None),
+        ] {
+            let found = Matcher::of_filter(&filter.parse().unwrap());
+            assert_eq!(found.map(|it| it.to_string()).as_deref(), matcher, "{filter}");
         }
     }
 

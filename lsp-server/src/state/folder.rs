@@ -12,6 +12,7 @@ use crate::config::toml_file::{WORKSPACE_FILE, WorkspaceFile};
 use crate::config::trust::{Trust, TrustStore};
 use crate::config::{Config, Layers, PathRule, Resolved, ServiceScope};
 use crate::loader::{Input, Part, Stop, Wish};
+use crate::source::{SourceError, settings};
 
 /// A workspace folder, or a service in one: what has a view of its own.
 #[derive(Debug)]
@@ -131,7 +132,8 @@ impl Folder {
     pub fn profile(&self) -> Option<Input> {
         let of_settings = || {
             let own = self.service.as_ref().and_then(|service| service.profile.clone());
-            own.or_else(|| self.config().source_file(&self.root)).map(Input::File)
+            let file = own.or_else(|| self.config().source_file(&self.root)).map(Input::File);
+            file.or_else(|| if self.config().source.at_start { self.request().ok().flatten() } else { None })
         };
         self.chosen.profile.clone().unwrap_or_else(of_settings)
     }
@@ -148,6 +150,12 @@ impl Folder {
     /// Whether a profile is wanted.
     pub fn has_profile(&self) -> bool {
         self.profile().is_some() || !self.parts().is_empty()
+    }
+
+    /// What the settings ask a server for, whether it is fetched at start or not.
+    pub fn request(&self) -> Result<Option<Input>, SourceError> {
+        let request = settings::request(self.config(), &self.root)?;
+        Ok(request.map(|request| Input::Remote(Box::new(request))))
     }
 
     /// The profile to compare with.
@@ -182,10 +190,16 @@ impl Folder {
         roots.extend(others.iter().filter(|other| **other != self.root).cloned());
         let parts = self.parts();
         let mut filters = config.query.filters.clone();
+        let (mut profile, mut base) = (self.profile(), self.base());
         let (services, preferred) = match &self.service {
             Some(service) => {
-                // A profile of its own is its own, unless it says otherwise.
-                filters.extend(service.matchers.iter().cloned());
+                // A server is asked for no others; its answer has no labels to tell them by. In a
+                // file, a profile of its own is its own, unless it says otherwise.
+                profile = profile.map(|input| input.of_labels(&service.matchers));
+                base = base.map(|input| input.of_labels(&service.matchers));
+                if profile.as_ref().is_none_or(|input| input.file().is_some()) {
+                    filters.extend(service.matchers.iter().cloned());
+                }
                 (Vec::new(), Some(service.folder.clone()))
             }
             None => (config.services(&self.root), None),
@@ -193,11 +207,11 @@ impl Folder {
         let chosen = |rule: &Rule| self.chosen.rules.iter().any(|chosen| chosen.from == rule.from);
         let rules = config.path_rules().into_iter().filter(|rule| !chosen(rule));
         Some(Wish {
-            profile: self.profile().or_else(|| Some(Input::File(parts.first()?.profile.clone())))?,
+            profile: profile.or_else(|| Some(Input::File(parts.first()?.profile.clone())))?,
             parts,
             services,
             preferred,
-            base: self.base(),
+            base,
             normalize: config.query.normalize,
             value_type: config.query.value_type.clone(),
             filters,

@@ -18,7 +18,7 @@ use super::super::connection::{Connection, Kind, Transport, may_carry_secrets};
 use super::super::error::{SourceError, SourceErrorKind};
 use super::super::http::{self, Http, MAX_REPLY};
 use super::super::progress::Progress;
-use super::super::{Credentials, Secret};
+use super::super::{Credentials, Pass};
 use super::status;
 
 /// Content types of gRPC-web; servers answer with the one they were asked in.
@@ -67,15 +67,14 @@ impl Caller {
         Q: Message + Clone + 'static,
         A: Message + Default + 'static,
     {
-        let secret = self.credentials.authorization(&self.connection).await?;
-        let first = self.call_as(method, request, secret.as_ref(), deadline, progress).await;
-        match (first, secret) {
-            (Err(error), Some(secret))
-                if error.kind == SourceErrorKind::SignIn
-                    && self.credentials.renew(&self.connection, &secret).await? =>
+        let pass = self.credentials.authorization(&self.connection).await?;
+        let first = self.call_as(method, request, pass.as_ref(), deadline, progress).await;
+        match (first, pass) {
+            (Err(error), Some(pass))
+                if error.kind == SourceErrorKind::SignIn && self.credentials.renew(&self.connection, &pass).await? =>
             {
-                let secret = self.credentials.authorization(&self.connection).await?;
-                self.call_as(method, request, secret.as_ref(), deadline, progress).await
+                let pass = self.credentials.authorization(&self.connection).await?;
+                self.call_as(method, request, pass.as_ref(), deadline, progress).await
             }
             (result, _) => result,
         }
@@ -85,7 +84,7 @@ impl Caller {
         &self,
         method: &'static str,
         request: &Q,
-        secret: Option<&Secret>,
+        pass: Option<&Pass>,
         deadline: Duration,
         progress: &Progress,
     ) -> Result<A, SourceError>
@@ -93,13 +92,13 @@ impl Caller {
         Q: Message + Clone + 'static,
         A: Message + Default + 'static,
     {
-        if secret.is_some() {
+        if pass.is_some() {
             may_carry_secrets(&self.connection.address)?;
         }
         match &self.channel {
-            None => self.call_web(method, request, secret, deadline, progress).await,
+            None => self.call_web(method, request, pass, deadline, progress).await,
             Some(channel) => {
-                let work = self.call_native(channel.clone(), method, request, secret, deadline);
+                let work = self.call_native(channel.clone(), method, request, pass, deadline);
                 tokio::time::timeout(deadline, work)
                     .await
                     .unwrap_or_else(|_| Err(self.error(SourceErrorKind::Timeout, format!("{} s", deadline.as_secs()))))
@@ -111,7 +110,7 @@ impl Caller {
         &self,
         method: &'static str,
         request: &Q,
-        secret: Option<&Secret>,
+        pass: Option<&Pass>,
         deadline: Duration,
         progress: &Progress,
     ) -> Result<A, SourceError>
@@ -132,7 +131,7 @@ impl Caller {
         if let Ok(timeout) = HeaderValue::from_str(&format!("{}S", deadline.as_secs())) {
             headers.insert("grpc-timeout", timeout);
         }
-        for (name, value) in self.metadata(secret) {
+        for (name, value) in self.metadata(pass) {
             if let (Ok(name), Ok(mut value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
                 value.set_sensitive(true);
                 headers.insert(name, value);
@@ -182,7 +181,7 @@ impl Caller {
         channel: Channel,
         method: &'static str,
         request: &Q,
-        secret: Option<&Secret>,
+        pass: Option<&Pass>,
         deadline: Duration,
     ) -> Result<A, SourceError>
     where
@@ -197,7 +196,7 @@ impl Caller {
         let mut request = tonic::Request::new(request.clone());
         request.set_timeout(deadline);
         let metadata: &mut MetadataMap = request.metadata_mut();
-        for (name, value) in self.metadata(secret).into_iter().chain(self.connection.headers.iter().cloned()) {
+        for (name, value) in self.metadata(pass).into_iter().chain(self.connection.headers.iter().cloned()) {
             if let (Ok(name), Ok(mut value)) =
                 (AsciiMetadataKey::from_bytes(name.to_ascii_lowercase().as_bytes()), MetadataValue::try_from(value))
             {
@@ -220,13 +219,14 @@ impl Caller {
     }
 
     /// What goes with every call, names in lower case.
-    fn metadata(&self, secret: Option<&Secret>) -> Vec<(String, String)> {
+    fn metadata(&self, pass: Option<&Pass>) -> Vec<(String, String)> {
         let mut metadata = Vec::new();
-        if let Some(Secret(value)) = secret {
-            metadata.push((AUTHORIZATION.as_str().to_owned(), value.clone()));
+        if let Some(pass) = pass {
+            metadata.push((AUTHORIZATION.as_str().to_owned(), pass.header.0.clone()));
         }
+        let chosen = pass.and_then(|pass| pass.project.as_ref());
         if self.connection.kind == Kind::PolarSignals
-            && let Some(project) = &self.connection.project
+            && let Some(project) = self.connection.project.as_ref().or(chosen)
         {
             metadata.push(("projectid".to_owned(), project.clone()));
         }

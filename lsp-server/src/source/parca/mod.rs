@@ -27,7 +27,8 @@ use super::query::{ProfileQuery, ProfileType, Selector};
 use super::time::{self, Instant};
 use super::wire::parca::profilestore::v1alpha1 as store;
 use super::wire::parca::query::v1alpha1 as wire;
-use super::{Credentials, Description, Fetched, ProfileSource, Push};
+use super::wire::polarsignals::project::v1alpha1 as cloud;
+use super::{Credentials, Description, Fetched, ProfileSource, Project, Push};
 use call::Caller;
 
 const QUERY: &str = "/parca.query.v1alpha1.QueryService/Query";
@@ -35,6 +36,7 @@ const QUERY_RANGE: &str = "/parca.query.v1alpha1.QueryService/QueryRange";
 const PROFILE_TYPES: &str = "/parca.query.v1alpha1.QueryService/ProfileTypes";
 const LABELS: &str = "/parca.query.v1alpha1.QueryService/Labels";
 const VALUES: &str = "/parca.query.v1alpha1.QueryService/Values";
+const GET_PROJECTS: &str = "/polarsignals.project.v1alpha1.ProjectService/GetProjects";
 const WRITE_RAW: &str = "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw";
 
 /// Servers cut answers after a minute; what is left is for the way.
@@ -95,7 +97,7 @@ impl Parca {
     fn no_data(&self, query: &ProfileQuery) -> SourceError {
         let range = match query.range {
             super::query::TimeRange::Last(length) => format!("in the last {}", time::length(length)),
-            between @ super::query::TimeRange::Between(..) => format!("in {between}"),
+            other => format!("in {other}"),
         };
         self.caller.error(SourceErrorKind::NoData, format!("no samples of {} {range}", query.selector))
     }
@@ -169,6 +171,26 @@ impl ProfileSource for Parca {
                 SourceError::input(format!("{} has many profiles; say which with a query", self.caller.server()))
             })?;
             self.fetch(query, progress).await
+        })
+    }
+
+    fn projects(&self) -> BoxFuture<'_, Result<Vec<Project>, SourceError>> {
+        Box::pin(async move {
+            if self.kind != Kind::PolarSignals {
+                return Ok(Vec::new());
+            }
+            let request = cloud::GetProjectsRequest {};
+            let response: cloud::GetProjectsResponse =
+                self.caller.call(GET_PROJECTS, &request, LOOKUP_DEADLINE, &Progress::default()).await?;
+            let of = |organization: cloud::Organization| {
+                let name = organization.name;
+                organization.projects.into_iter().map(move |project| Project {
+                    id: project.id,
+                    name: project.name,
+                    organization: name.clone(),
+                })
+            };
+            Ok(response.organizations.into_iter().flat_map(of).collect())
         })
     }
 

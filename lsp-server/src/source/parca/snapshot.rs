@@ -134,17 +134,17 @@ pub(super) async fn fetch(
         times: Some((newest, newest)),
         notes: vec![in_words(&plan, end)],
         when_empty: Some(parca.no_data(query).to_string()),
-        ..Fetched::new(name(query), parts)
+        ..Fetched::new(name(query, end), parts)
     })
 }
 
 /// A snapshot has no range; a query that ends in the past is of then.
-fn name(query: &ProfileQuery) -> String {
+fn name(query: &ProfileQuery, end: Instant) -> String {
     let text = query.to_string();
     let without = text.strip_suffix(&format!(" {}", query.range)).unwrap_or(&text).to_owned();
     match query.range {
         super::super::query::TimeRange::Last(_) => format!("{without} now"),
-        super::super::query::TimeRange::Between(_, end) => format!("{without} at {end}"),
+        _ => format!("{without} at {end}"),
     }
 }
 

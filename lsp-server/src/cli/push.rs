@@ -1,0 +1,98 @@
+//! `perflens push`: a profile of this machine to a server.
+//!
+//! What leaves is a copy without home folders, names of user and machine, and labels but a few;
+//! what is left in it is listed.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use profiler_core::encode::pprof;
+use profiler_core::encode::share::share;
+use profiler_core::view::data;
+
+use super::load::load;
+use super::server::Server;
+use super::{Failure, convert, remote};
+use crate::source::time::Instant;
+use crate::source::{Kind, Push};
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  perflens push cpu.pb.gz --server http://localhost:7070 --name local --label version=2
+      stored as local:cpu:nanoseconds:cpu:nanoseconds:delta{version=\"2\"}")]
+pub(super) struct Arguments {
+    /// The profile
+    #[arg(value_name = "FILE")]
+    profile: PathBuf,
+
+    /// What the server calls who measured: the first part of the profile type
+    #[arg(long, value_name = "NAME", default_value = "perflens")]
+    name: String,
+
+    /// A label of the stored profile; may be given several times
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
+    labels: Vec<(String, String)>,
+
+    /// A label of samples to keep, besides thread, service and version; may be given several times
+    #[arg(long = "keep-label", value_name = "LABEL")]
+    keep: Vec<String>,
+
+    #[command(flatten)]
+    server: Server,
+}
+
+/// Both servers take these names only.
+fn is_name(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && text.bytes().next().is_some_and(|first| !first.is_ascii_digit())
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if is_name(key) && !key.starts_with("__") => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("a label is written KEY=VALUE, its key of letters, digits and _".to_owned()),
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if !is_name(&arguments.name) {
+        return Err(Failure::Usage(format!("--name {}: a name is of letters, digits and _", arguments.name)));
+    }
+    let connection = arguments.server.connection()?;
+    let loaded = load(&arguments.profile)?;
+    let private = convert::private(arguments.keep.clone());
+    let (shared, remains) =
+        share(&loaded.profile, &private).map_err(|error| Failure::Input(format!("{}: {error}", loaded.origin)))?;
+    // The time is what queries find it by.
+    let meta = shared.meta();
+    let (time, duration) = (meta.time_ns.unwrap_or(Instant::now().0), meta.duration_ns);
+    let shared = shared.with_times(Some(time), duration);
+    let mut bytes = Vec::new();
+    pprof::write(&shared, &mut bytes)?;
+
+    let mut labels = vec![("__name__".to_owned(), arguments.name.clone())];
+    labels.extend(arguments.labels.iter().cloned());
+    if connection.kind == Kind::Pyroscope && !labels.iter().any(|(key, _)| key == "service_name") {
+        labels.push(("service_name".to_owned(), arguments.name.clone()));
+    }
+    let push = Push { pprof: bytes.into(), labels };
+    remote::ask(&connection, async |source| source.push(push).await)?;
+
+    let mut out = anstream::stderr();
+    for line in convert::in_words(&remains) {
+        writeln!(out, "{}", data::shown_within(&line, 1000))?;
+    }
+    let types: Vec<String> = shared
+        .value_types()
+        .iter()
+        .map(|of| {
+            let period = shared.meta().period_type.clone().unwrap_or_default();
+            let delta = if duration.is_some() && connection.kind != Kind::Pyroscope { ":delta" } else { "" };
+            format!("{}:{}:{}:{}:{}{delta}", arguments.name, of.kind, of.unit, period.kind, period.unit)
+        })
+        .collect();
+    writeln!(out, "sent to {} as {}", connection.server(), data::shown_within(&types.join(", "), 1000))?;
+    Ok(())
+}
