@@ -6,6 +6,7 @@
 
 mod ending;
 mod events;
+mod jit;
 mod lifecycle;
 mod native;
 mod privilege;
