@@ -233,9 +233,12 @@ proptest! {
     #[test]
     fn any_rules_give_a_table_or_none(data in proptest::collection::vec(any::<u8>(), 0..400), address in any::<u64>()) {
         use profiler_ebpf::unwind_table::Section;
-        let section = Some(Section { address, data });
+        let section = Section { address, data };
         let mut rules = Rules::default();
-        let _ = build(&Image { eh_frame: section.clone(), ..Image::default() }, &mut rules);
-        let _ = build(&Image { debug_frame: section, ..Image::default() }, &mut rules);
+        let _ = build(&Image { eh_frame: Some(section.clone()), ..Image::default() }, &mut rules);
+        let _ = build(&Image { debug_frame: Some(section.clone()), ..Image::default() }, &mut rules);
+        let mut go = section;
+        go.data.splice(0..0, [0xf1, 0xff, 0xff, 0xff, 0, 0, 1, 8]);
+        let _ = build(&Image { gopclntab: Some(go), go_text: Some(0x1000), ..Image::default() }, &mut rules);
     }
 }

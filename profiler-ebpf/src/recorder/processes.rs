@@ -473,7 +473,7 @@ impl Processes {
             placed
         });
         // What the table was made from is not needed again.
-        let image = Image { eh_frame: None, debug_frame: None, ..image };
+        let image = Image { eh_frame: None, debug_frame: None, gopclntab: None, ..image };
         let module = Rc::new(Module { image, placed });
         if self.modules.len() < MAX_MODULES {
             self.modules.insert(key, Rc::clone(&module));

@@ -48,6 +48,10 @@ pub struct Image {
     pub eh_frame: Option<Section>,
     /// `.debug_frame`, unless compressed.
     pub debug_frame: Option<Section>,
+    /// Go's table of functions.
+    pub gopclntab: Option<Section>,
+    /// Where Go's code begins, unless its table says so itself. With C linked in that is not where all code begins.
+    pub go_text: Option<u64>,
     /// Address of `.text`; 0 without.
     pub text: u64,
     /// Address of `.got`; 0 without.
@@ -135,9 +139,19 @@ impl Image {
                 b".debug_frame" if !compressed => image.debug_frame = read(),
                 b".text" => image.text = section.sh_addr(LE),
                 b".got" => image.got = section.sh_addr(LE),
-                b".gopclntab" | b".note.go.buildid" => image.is_go = true,
+                b".gopclntab" | b".data.rel.ro.gopclntab" => (image.is_go, image.gopclntab) = (true, read()),
+                b".note.go.buildid" => image.is_go = true,
                 _ => {}
             }
+        }
+        if image.gopclntab.is_some() {
+            let symbols = sections.symbols(LE, data, elf::SHT_SYMTAB)?;
+            let go_text = symbols
+                .iter()
+                .take(MAX_SYMBOLS)
+                .find(|symbol| symbol.name(LE, symbols.strings()).is_ok_and(|name| name == b"runtime.text"));
+            let alone = image.eh_frame.is_none();
+            image.go_text = go_text.map(|symbol| symbol.st_value(LE)).or(alone.then_some(image.text));
         }
         if let (false, Some(index)) = (wanted.is_empty(), dynamic_symbols) {
             let symbols = sections.symbol_table_by_index(LE, data, index)?;

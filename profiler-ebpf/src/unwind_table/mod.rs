@@ -14,6 +14,7 @@
 //! What is not here: processes and their mappings, and any reading of files beyond what is handed in.
 //! The processor's part is in [`x86_64`] alone.
 
+mod go;
 mod image;
 mod table;
 mod x86_64;

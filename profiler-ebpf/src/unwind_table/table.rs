@@ -5,7 +5,7 @@ use std::ops::Range;
 use gimli::{BaseAddresses, CieOrFde, DebugFrame, EhFrame, EndianSlice, LittleEndian, UnwindContext, UnwindSection};
 use rustc_hash::FxHashMap;
 
-use super::{Cfa, Image, NO_RULE, Rule, Rules, x86_64};
+use super::{Cfa, Image, NO_RULE, Rule, Rules, Section, go, x86_64};
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -60,8 +60,12 @@ pub fn build(image: &Image, rules: &mut Rules) -> Result<Table, TableError> {
         let eh_frame = EhFrame::new(&section.data, LittleEndian);
         collect(&eh_frame, &bases, rules, &mut collected)?;
     }
-    // Where both describe a function, the first wins: the sort below is stable.
-    if let Some(section) = &image.debug_frame {
+    // Where two describe a function, the first wins: the sort below is stable.
+    if let Some(section) = &image.gopclntab {
+        collect_go(section, image.go_text, rules, &mut collected)?;
+    }
+    // Go's says nothing about frame pointers, and would take them for unchanged.
+    if let Some(section) = image.debug_frame.as_ref().filter(|_| !image.is_go) {
         let mut debug_frame = DebugFrame::new(&section.data, LittleEndian);
         debug_frame.set_address_size(8);
         collect(&debug_frame, &bases, rules, &mut collected)?;
@@ -126,6 +130,18 @@ where
         }
     }
     Ok(())
+}
+
+fn collect_go(section: &Section, text: Option<u64>, rules: &mut Rules, to: &mut Collected) -> Result<(), TableError> {
+    let mut too_many = false;
+    go::stretches(section, text, |stretch| {
+        let first = to.rows.len();
+        to.rows.push((stretch.start, rules.number(stretch.rule)));
+        to.functions.push(Function { range: stretch.start..stretch.end, rows: first..first + 1 });
+        too_many = to.rows.len() > MAX_ROWS;
+        !too_many
+    });
+    if too_many { Err(TableError::TooLarge) } else { Ok(()) }
 }
 
 /// Puts functions in order, fills the gaps between them and cuts the whole into pages.

@@ -100,29 +100,52 @@ fn exceptions_and_templates() {
     recording.assert_share("stacks through main, once libraries are linked", main, 98.0);
 }
 
+fn build_go(programs: &Programs, name: &str, cgo: bool) -> std::path::PathBuf {
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/record/programs").join(name);
+    let program = programs.path(name).with_extension("bin");
+    let status = std::process::Command::new("go")
+        .args(["build", "-o"])
+        .arg(&program)
+        .arg(source.join("main.go"))
+        .env("CGO_ENABLED", if cgo { "1" } else { "0" })
+        .env("GO111MODULE", "off")
+        .status();
+    assert!(status.is_ok_and(|status| status.success()), "go builds its program");
+    program
+}
+
 #[test]
-fn go_by_its_frame_pointers() {
+fn go_by_its_own_table() {
     if !possible() {
         return;
     }
     let programs = Programs::new();
-    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/record/programs/go/main.go");
-    let program = programs.path("gowork");
-    let status = std::process::Command::new("go")
-        .args(["build", "-o"])
-        .arg(&program)
-        .arg(source)
-        .env("CGO_ENABLED", "0")
-        .env("GO111MODULE", "off")
-        .status();
-    assert!(status.is_ok_and(|status| status.success()), "go builds its program");
-    let mut recording = Recording::of(&program, &["6000"], 999);
+    let mut recording = Recording::of(&build_go(&programs, "go", false), &["6000"], 999);
     assert!(recording.processes.iter().any(|process| process.runtime == "go"), "{:?}", recording.processes);
     recording.assert_complete();
-    // A function without a frame keeps no frame pointer: as the leaf it hides its caller.
+    // Also of a function without a frame, which keeps no frame pointer.
     let leaves = recording
-        .share(|names| names[0] != "main.leaf" || names.iter().filter(|name| *name == "main.middle").count() >= 8);
+        .share(|names| names[0] != "main.leaf" || names.iter().filter(|name| *name == "main.middle").count() == 9);
     recording.assert_share("stacks through all frames", leaves, 100.0);
+}
+
+#[test]
+fn go_that_calls_c() {
+    if !possible() {
+        return;
+    }
+    let programs = Programs::new();
+    let mut recording = Recording::of(&build_go(&programs, "cgo", true), &["20000"], 999);
+    recording.assert_complete();
+    let c = recording.share(|names| names[0].ends_with("_burn"));
+    assert!(c > 20.0, "{c} %");
+    let go = recording.share(|names| names[0] == "main.leaf");
+    assert!(go > 20.0, "{go} %");
+    let through = recording.share(|names| {
+        let working = names[0].ends_with("_burn") || names[0] == "main.leaf";
+        !working || (names.contains(&"main.caller".into()) && names.contains(&"main.main".into()))
+    });
+    recording.assert_share("stacks through both", through, 100.0);
 }
 
 /// What older kernels get: whole stacks of programs that keep frame pointers, and no claim that they are whole.
