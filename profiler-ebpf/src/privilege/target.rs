@@ -114,6 +114,16 @@ impl Target {
         Ok(bytes)
     }
 
+    /// Its mappings, if it still may be looked at.
+    ///
+    /// Newer kernels (6.13 and later) show the mappings of anybody's processes to whoever has `CAP_PERFMON`, so it says nothing
+    /// that the file opens. The process may have become another program meanwhile, so what counts is asked afterwards.
+    pub fn mappings(&self) -> io::Result<Vec<u8>> {
+        let maps = self.read("maps")?;
+        openat(&self.folder, "mem", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(maps)
+    }
+
     /// The path of its program, as it sees it.
     pub fn executable(&self) -> Option<String> {
         let path = readlinkat(&self.folder, "exe", Vec::new()).ok()?;
@@ -205,7 +215,7 @@ mod tests {
         assert_eq!(target.namespace_pid(), Some(child.id()));
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(target.read("maps").is_err(), "an ended process answers with errors");
+        assert!(target.mappings().is_err(), "an ended process answers with errors");
         assert_eq!(Target::open(child.id(), caller, false).err(), Some(TargetError::Gone));
     }
 }

@@ -328,7 +328,7 @@ impl Processes {
         }
         let Some(target) = entry.target.take() else { return false };
         // A process that ended meanwhile keeps what it had.
-        let lines = target.read("maps").map(|text| maps_file::parse(&text)).unwrap_or_default();
+        let lines = target.mappings().map(|text| maps_file::parse(&text)).unwrap_or_default();
         if lines.is_empty() {
             // The thread that it was opened by ended; others may go on, and are opened the next time.
             return false;
