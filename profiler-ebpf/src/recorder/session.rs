@@ -529,8 +529,20 @@ fn refused(wanted: &Wanted, error: TargetError) -> Refusal {
         TargetError::Kernel => format!("{pid} is a part of the kernel."),
         TargetError::Proc(error) => format!("/proc can't be read for process {pid}: {error}."),
     };
-    let remedy = if error == TargetError::NotCallers { "as root: --any-user" } else { "" };
+    let remedy = match error {
+        TargetError::NotCallers if restricted_to_children() => {
+            "this system shows programs to their parents only: sudo sysctl kernel.yama.ptrace_scope=0"
+        }
+        TargetError::NotCallers => "as root: --any-user",
+        _ => "",
+    };
     Refusal { kind: FailureKind::Target, sentence, remedy: remedy.into(), detail: String::new() }
+}
+
+/// Whether the system (Yama) lets nobody but a program's ancestors look at it, whosever it is.
+fn restricted_to_children() -> bool {
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    scope.is_ok_and(|scope| scope.trim() != "0")
 }
 
 impl From<KernelError> for Refusal {
