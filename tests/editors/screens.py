@@ -24,6 +24,10 @@ def run(checks):
         hot = "digits := regexp.MustCompile("
         seen = lambda screen: any(hot in line and "% " in line.split(hot)[1] for line in screen.splitlines())
         checks.check("the demo is lit", editor.wait(seen), editor.screen())
+        # Signs of the plug-in and the package: a block before the hottest line.
+        if NAME.endswith(("-plugin", "-package")):
+            signed = lambda screen: any(hot in line and line.startswith("█") for line in screen.splitlines())
+            checks.check("the demo has signs", editor.wait(signed), editor.screen())
         # Lenses come in an answer of their own.
         if NAME.startswith("neovim"):
             checks.check("the demo has lenses", editor.wait(lambda screen: "function " in screen), editor.screen())

@@ -11,9 +11,9 @@ SCREENS = pathlib.Path(os.environ["PERFLENS_SCREENS"])
 EXPECTED = json.loads(pathlib.Path(os.environ["PERFLENS_EXPECTED"]).read_text())
 
 
-def snippet(name):
-    """A block of docs/editors.md."""
-    return (pathlib.Path(os.environ["PERFLENS_SNIPPETS"]) / name).read_text()
+def example(name):
+    """A file that editors/ gives people for their configuration."""
+    return (pathlib.Path(os.environ["PERFLENS_EXAMPLES"]) / name).read_text()
 
 
 class Checks:

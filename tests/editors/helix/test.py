@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
-from terminal import EXPECTED, Checks, Terminal, fail_on_exception, labels, snippet
+from terminal import EXPECTED, Checks, Terminal, example, fail_on_exception, labels
 
 HX = sys.argv[1]
 VERSION = subprocess.run([HX, "--version"], capture_output=True, text=True).stdout.split()[1]
@@ -20,8 +20,8 @@ CONFIG = pathlib.Path(os.environ["XDG_CONFIG_HOME"]) / "helix"
 
 def start(languages, place="src/main.rs:14:9"):
     CONFIG.mkdir(exist_ok=True)
-    (CONFIG / "languages.toml").write_text(snippet(languages))
-    (CONFIG / "config.toml").write_text(snippet("helix-config"))
+    (CONFIG / "languages.toml").write_text(example(f"helix/{languages}.toml"))
+    (CONFIG / "config.toml").write_text(example("helix/config.toml"))
     return Terminal(f"{HX} -v --log helix.log {place}")
 
 
@@ -40,7 +40,7 @@ def errors():
 
 
 def run(checks):
-    hx = start("helix-languages")
+    hx = start("languages")
     try:
         drive(hx, checks)
         checks.check("no error in its log", not errors(), errors())
@@ -54,7 +54,7 @@ def run(checks):
     beside.write_text("#!/bin/sh\nexec perflens lsp\n")
     beside.chmod(0o755)
     os.environ["PATH"] = f"{beside.parent.resolve()}:{os.environ['PATH']}"
-    hx = start("helix-beside")
+    hx = start("languages-beside")
     try:
         becomes(hx, checks, "hints beside another server", EXPECTED["after"])
         quit(hx, checks, "it quits with two servers")

@@ -1,8 +1,8 @@
--- The configuration that docs/editors.md gives, and nothing else.
+-- The configuration without the plug-in that editors/neovim gives, and nothing else.
 --
--- PERFLENS_SNIPPETS is a folder with the blocks of that page.
-local snippets = os.getenv('PERFLENS_SNIPPETS')
+-- PERFLENS_EXAMPLES is the folder `editors`.
+local examples = os.getenv('PERFLENS_EXAMPLES') .. '/neovim/examples'
 vim.opt.swapfile = false
-dofile(snippets .. (vim.lsp.config and '/neovim' or '/neovim-0.10'))
-dofile(snippets .. '/neovim-attach')
-if vim.lsp.config then dofile(snippets .. '/neovim-key') end
+dofile(examples .. (vim.lsp.config and '/lsp.lua' or '/lsp-0.10.lua'))
+dofile(examples .. '/lsp-draw.lua')
+if vim.lsp.config then dofile(examples .. '/lsp-key.lua') end

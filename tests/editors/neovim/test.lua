@@ -4,27 +4,11 @@
 --
 -- PERFLENS_EXPECTED is expected.json. Prints a line per check, and `done` at the end.
 
-local expected = vim.json.decode(table.concat(vim.fn.readfile(os.getenv('PERFLENS_EXPECTED')), '\n'))
-local version = vim.version()
-local title = ('neovim %d.%d'):format(version.major, version.minor)
+local checks = dofile(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)) .. '/checks.lua')
+local expected, check, becomes, moved, popup = checks.expected, checks.check, checks.becomes, checks.moved, checks.popup
 local buffer = vim.api.nvim_get_current_buf()
 local is_0_10 = vim.fn.has('nvim-0.11') == 0
 local is_0_12 = vim.fn.has('nvim-0.12') == 1
-
-local function check(name, ok, detail)
-  io.stdout:write(('%s %s: %s%s\n'):format(ok and 'ok' or 'FAILED', title, name, ok and '' or ': ' .. vim.inspect(detail, { newline = ' ', indent = '' })))
-end
-
--- Waits until `actual()` is `wanted`, and says what it was instead.
-local function becomes(name, wanted, actual)
-  local last
-  local ok = vim.wait(20000, function()
-    last = actual()
-    return vim.deep_equal(last, wanted)
-  end, 20)
-  check(name, ok, { wanted = wanted, got = last })
-  return ok
-end
 
 local function attached(name)
   return vim.lsp.get_clients({ bufnr = buffer, name = name })[1]
@@ -44,22 +28,8 @@ local function hints()
   return found
 end
 
--- What is drawn, which may be something else: { ['13'] = text, … }.
-local function drawn(pattern)
-  vim.cmd('redraw!')
-  local found = {}
-  for name, id in pairs(vim.api.nvim_get_namespaces()) do
-    if name:find(pattern) then
-      for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buffer, id, 0, -1, { details = true })) do
-        local details = mark[4]
-        local chunks = details.virt_text or (details.virt_lines or {})[1] or {}
-        local text = vim.iter(chunks):map(function(chunk) return chunk[1] end):join('')
-        if text ~= '' then found[tostring(mark[2] + 1)] = vim.trim(text) end
-      end
-    end
-  end
-  return found
-end
+-- What is drawn, which may be something else.
+local function drawn(pattern) return checks.drawn(buffer, pattern) end
 
 local function lenses()
   local found = {}
@@ -68,16 +38,6 @@ local function lenses()
     found[tostring(lens.range.start.line + 1)] = lens.command and lens.command.title or 'unresolved'
   end
   return found
-end
-
--- Moves labels as an edit would: lines from `from` on go down by `by`; `gone` loses its label.
-local function moved(labels, from, by, gone)
-  local result = {}
-  for line, label in pairs(labels) do
-    local number = tonumber(line)
-    if number ~= gone then result[tostring(number >= from and number + by or number)] = label end
-  end
-  return result
 end
 
 local function execute(command, arguments)
@@ -92,15 +52,6 @@ local function execute(command, arguments)
   end
   vim.wait(20000, function() return reply ~= nil end, 20)
   return reply or { error = 'no answer in 20 s' }
-end
-
--- Lines of the floating window, when there is one.
-local function popup()
-  for _, window in ipairs(vim.api.nvim_list_wins()) do
-    if vim.api.nvim_win_get_config(window).relative ~= '' then
-      return vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false), window
-    end
-  end
 end
 
 -- What the server says to the user.
@@ -118,20 +69,6 @@ end
 -- Up to 0.11 nobody tells Neovim about new lenses; the configuration asks again when the cursor rests.
 local function rest()
   if not is_0_12 then vim.api.nvim_exec_autocmds('CursorHold', { buffer = buffer }) end
-end
-
--- Whatever went wrong unseen: messages, and errors of the client's log, which has what the server
--- writes to stderr too.
-local function complaints()
-  local found = {}
-  for line in vim.api.nvim_exec2('messages', { output = true }).output:gmatch('[^\n]+') do
-    if line:find('Error') or line:find('E%d+:') or line:find('quit with exit code') then found[#found + 1] = line end
-  end
-  local log = vim.lsp.log and vim.lsp.log.get_filename() or vim.lsp.get_log_path()
-  for _, line in ipairs(vim.fn.filereadable(log) == 1 and vim.fn.readfile(log) or {}) do
-    if line:find('^%[ERROR%]') then found[#found + 1] = line end
-  end
-  return found
 end
 
 local function run()
@@ -217,16 +154,7 @@ local function run()
   check('after 50 edits both still do', both, #vim.lsp.inlay_hint.get({ bufnr = buffer }))
   becomes('after 50 edits they are right', expected.after, hints)
 
-  local pids = vim.iter(vim.lsp.get_clients()):map(function(each) return each.name end):totable()
-  for _, each in ipairs(vim.lsp.get_clients()) do
-    if is_0_10 then each.stop() else each:stop() end
-  end
-  local stopped = vim.wait(10000, function() return #vim.lsp.get_clients() == 0 end, 20)
-  check(('clients %s stop'):format(table.concat(pids, ' and ')), stopped, #vim.lsp.get_clients())
-
-  check('no error in messages or log', #complaints() == 0, complaints())
+  checks.stop_all()
 end
 
-local ok, problem = xpcall(run, debug.traceback)
-if ok then io.stdout:write('done\n') else check('the script', false, problem) end
-vim.cmd('qa!')
+checks.run(run)

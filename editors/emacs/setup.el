@@ -1,0 +1,3 @@
+(require 'perflens)
+(setq perflens-settings '(:source (:file "cpu.pb.gz")))
+(perflens-setup)

@@ -1,0 +1,3 @@
+require('perflens').setup({
+  settings = { source = { file = 'cpu.pb.gz' } },
+})
