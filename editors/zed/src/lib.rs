@@ -18,9 +18,9 @@ impl zed::Extension for Perflens {
     fn language_server_command(&mut self, _: &LanguageServerId, worktree: &zed::Worktree) -> Result<zed::Command> {
         let binary = LspSettings::for_worktree(NAME, worktree)?.binary;
         let (path, arguments) = binary.map_or((None, None), |binary| (binary.path, binary.arguments));
-        let command = path.or_else(|| worktree.which(NAME)).ok_or(
-            "there is no program `perflens` on the PATH; install it, or name it in lsp.perflens.binary.path",
-        )?;
+        let command = path
+            .or_else(|| worktree.which(NAME))
+            .ok_or("there is no program `perflens` on the PATH; install it, or name it in lsp.perflens.binary.path")?;
         Ok(zed::Command {
             command,
             args: arguments.unwrap_or_else(|| vec!["lsp".to_owned()]),
