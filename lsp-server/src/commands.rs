@@ -187,6 +187,41 @@ pub const COMMANDS: &[Command] = &[
     },
     Command { name: "clear", title: "Clear", doc: "Closes the profile and shows no costs.", arguments: &[] },
     Command {
+        name: "record",
+        title: "Record a program or a process",
+        doc: "Runs a command, or watches a process, and shows what its lines cost while it runs. Without arguments it \
+              offers processes of the workspace. Linux only.",
+        arguments: &[
+            Argument {
+                name: "target",
+                takes: Takes::Text,
+                required: false,
+                doc: "The command as a shell would be given it, or the number of a process.",
+                example: "./target/release/app --fast",
+            },
+            Argument {
+                name: "seconds",
+                takes: Takes::Number { min: 1, max: 3600 },
+                required: false,
+                doc: "How long; else until the command ends, and 10 for a process.",
+                example: "10",
+            },
+            Argument {
+                name: "event",
+                takes: Takes::Choice(&["cpu", "off-cpu", "alloc"]),
+                required: false,
+                doc: "What to record: time on a processor, time waiting, or memory; else `cpu`.",
+                example: "off-cpu",
+            },
+        ],
+    },
+    Command {
+        name: "stopRecording",
+        title: "Stop recording",
+        doc: "Ends the recording that is under way; what was recorded stays open.",
+        arguments: &[],
+    },
+    Command {
         name: "compareWith",
         title: "Compare with another profile",
         doc: "Shows what has changed since a base.",
@@ -337,6 +372,13 @@ pub enum CommandCall {
     },
     Refresh {},
     Clear {},
+    Record {
+        target: Option<String>,
+        seconds: Option<u32>,
+        #[serde(default)]
+        event: RecordedEvent,
+    },
+    StopRecording {},
     CompareWith {
         path: PathBuf,
         #[serde(default)]
@@ -387,6 +429,30 @@ impl CommandCall {
             self,
             Self::ShowHotspots { .. } | Self::ShowCallers { .. } | Self::Explain { .. } | Self::ShowStatus {}
         )
+    }
+}
+
+/// What to record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecordedEvent {
+    /// Time on a processor.
+    #[default]
+    Cpu,
+    /// Time waiting.
+    OffCpu,
+    /// Memory, where it is allocated.
+    Alloc,
+}
+
+impl RecordedEvent {
+    /// As the command line has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::OffCpu => "off-cpu",
+            Self::Alloc => "alloc",
+        }
     }
 }
 

@@ -14,6 +14,8 @@ pub mod log;
 pub mod lsp;
 mod nearest;
 pub mod presets;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod record;
 pub mod server;
 pub mod session;
 pub mod source;

@@ -81,7 +81,23 @@ pub fn offered(config: &Config, folder: &Path, profile: Option<&Profile>) -> Vec
     own.chain(built_in).collect()
 }
 
+/// The name of the preset for what was recorded here last.
+pub const LAST_RECORDING: &str = "lastRecording";
+
+/// The preset for a recording.
+pub fn last_recording(profile: PathBuf) -> Offer {
+    Offer {
+        name: LAST_RECORDING.to_owned(),
+        title: "Last local recording".to_owned(),
+        value_type: None,
+        filters: Vec::new(),
+        profile: Some(profile),
+        base: None,
+    }
+}
+
 /// All names that there are, answerable or not.
 pub fn names(config: &Config) -> impl Iterator<Item = &str> {
-    config.presets.keys().map(String::as_str).chain(BUILT_IN.iter().map(|preset| preset.name))
+    let built_in = BUILT_IN.iter().map(|preset| preset.name).chain([LAST_RECORDING]);
+    config.presets.keys().map(String::as_str).chain(built_in)
 }

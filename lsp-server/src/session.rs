@@ -3,6 +3,8 @@
 //! Everything slow happens in tasks that this starts; what they bring is put into the state
 //! under the lock, and the editor is then asked to look again.
 
+pub mod recording;
+
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -85,10 +87,12 @@ impl Session {
     pub fn new(editor: Editor) -> Arc<Self> {
         let places = Places::of_this_process();
         let trust = TrustStore::new(places.trust.clone());
+        let mut state = State::new(trust);
+        state.recordings.clone_from(&places.recordings);
         Arc::new(Self {
             editor,
+            state: Mutex::new(state),
             places,
-            state: Mutex::new(State::new(trust)),
             profiles: Arc::default(),
             sources: Sources::new(Arc::new(Keeper::of_this_process())),
             watch: OnceLock::new(),
@@ -141,6 +145,7 @@ impl Session {
             session.follow_files();
             session.apply_settings();
             session.has_settings.store(true, Ordering::SeqCst);
+            session.follow_recordings();
         });
     }
 
@@ -345,7 +350,7 @@ impl Session {
         if !is_shown {
             return work.await;
         }
-        let token = format!("perflens.{}", self.next_token.fetch_add(1, Ordering::Relaxed));
+        let token = self.new_token();
         self.state().progress.insert(token.clone(), stop.clone());
         let editor = self.editor.clone();
         let begun = {
@@ -362,6 +367,10 @@ impl Session {
             }
         });
         result
+    }
+
+    fn new_token(&self) -> String {
+        format!("perflens.{}", self.next_token.fetch_add(1, Ordering::Relaxed))
     }
 
     /// The user pressed cancel.

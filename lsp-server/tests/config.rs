@@ -363,6 +363,7 @@ profileMebibytes = 60000
 workspaceFiles = 1
 [refresh]
 watch = false
+autoLoad = false
 [[service]]
 folder = "a"
 name = "b"
@@ -404,6 +405,7 @@ fn an_untrusted_file_sets_looks_and_rules_into_the_workspace() {
             withheld query.range = "1h"
             withheld query.selector = "a:b:c:d:e"
             withheld query.type = "cpu"
+            withheld refresh.autoLoad = false
             withheld refresh.watch = false
             withheld service = [{"folder":"a","matchers":["service=b","label.zone ~ x"],"name":"b","profile":"/etc/passwd"}]
             withheld source.address = "https://thief.example"

@@ -184,17 +184,7 @@ impl Run {
         let bytes = self.stdin;
         // Fails when the program has read enough, which is its right.
         std::thread::spawn(move || drop(stdin.write_all(&bytes)));
-        let stdout = drain(child.stdout.take().expect("it is piped"));
-        let stderr = drain(child.stderr.take().expect("it is piped"));
-        let status = wait(&mut child, self.deadline);
-        let output = |reader: std::thread::JoinHandle<Vec<u8>>| {
-            String::from_utf8(reader.join().expect("reading a pipe")).expect("the program prints UTF-8")
-        };
-        let (stdout, stderr) = (output(stdout), output(stderr));
-        let Some(status) = status else {
-            panic!("{:?} did not end within {:?}; it said {stderr:?}", self.args, self.deadline);
-        };
-        Output { code: status.code(), signal: signal(status), stdout, stderr }
+        wait_for(child, self.deadline)
     }
 
     /// Runs to the end and reads the report.
@@ -217,6 +207,24 @@ pub fn report_bytes(bytes: impl AsRef<[u8]>, args: &[&str]) -> Report {
     let path = folder.path().join("test.pb");
     std::fs::write(&path, bytes).expect("writing the profile");
     Run::report(&path).args(args).json()
+}
+
+/// Waits for a program whose output is piped, and reads all of it.
+///
+/// # Panics
+/// When the deadline passes.
+pub fn wait_for(mut child: Child, deadline: Duration) -> Output {
+    let stdout = drain(child.stdout.take().expect("it is piped"));
+    let stderr = drain(child.stderr.take().expect("it is piped"));
+    let status = wait(&mut child, deadline);
+    let output = |reader: std::thread::JoinHandle<Vec<u8>>| {
+        String::from_utf8(reader.join().expect("reading a pipe")).expect("the program prints UTF-8")
+    };
+    let (stdout, stderr) = (output(stdout), output(stderr));
+    let Some(status) = status else {
+        panic!("it did not end within {deadline:?}; it said {stderr:?}");
+    };
+    Output { code: status.code(), signal: signal(status), stdout, stderr }
 }
 
 fn drain(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {

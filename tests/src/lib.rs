@@ -8,6 +8,7 @@
 //! * [`http`] is a server with faults on demand.
 //! * [`parca`] is a server of Parca's kind on it, and one that signs people in.
 //! * [`lsp`] is a client of the language server, and the editors it can pass for.
+//! * [`record`](mod@record) has programs to record, and records them.
 //! * [`reference`](mod@reference) computes the same numbers from the same bytes in the most
 //!   obvious way.
 //! * [`large_profile`] makes the profile that speed is measured with.
@@ -24,4 +25,6 @@ pub mod lsp;
 pub mod mini;
 pub mod parca;
 pub mod pprof;
+#[cfg(target_os = "linux")]
+pub mod record;
 pub mod reference;

@@ -47,6 +47,11 @@ impl Fact {
         Self { advice: Span::new(advice, Role::Command), ..self }
     }
 
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    fn command_of(self, advice: String) -> Self {
+        Self { advice: Span::new(advice, Role::Command), ..self }
+    }
+
     fn hint(self, advice: impl Into<String>) -> Self {
         Self { advice: Span::new(advice, Role::Faint), ..self }
     }
@@ -66,7 +71,7 @@ pub(super) fn run() -> Result<(), Failure> {
     facts.extend(sources());
     facts.extend([trust(), processors()]);
     facts.extend(memory());
-    facts.push(Fact::missing("recorder", "not in this version").hint("use your language's profiler"));
+    facts.extend(recording());
     let broken = facts.iter().filter(|fact| fact.mark == Mark::Broken).count();
 
     let mut table =
@@ -99,6 +104,36 @@ fn terminal() -> Fact {
     };
     let colours = if output::has_colours() { "colours" } else { "no colours" };
     Fact::fine("terminal", &format!("{width} columns, {colours}"))
+}
+
+/// What recording can do here, found out by recording ourselves for a moment.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn recording() -> Vec<Fact> {
+    use crate::record::helper::{Elevation, chances, method_in_words, probe};
+    let chances = chances(Elevation::None);
+    let mut facts = Vec::new();
+    for tried in probe(&chances) {
+        match tried {
+            Ok(method) => {
+                let fact = Fact::fine("recording", method_in_words(method));
+                facts.push(match &chances.missing {
+                    // What is granted once is worth a line of its own.
+                    Some(_) => fact.hint("perflens record -- ./app"),
+                    None => fact.command("perflens record -- ./app"),
+                });
+            }
+            Err(why) => facts.push(Fact::missing("recording", &why)),
+        }
+    }
+    facts.extend(
+        chances.missing.map(|missing| Fact::missing("recording, all of it", &missing.why).command_of(missing.remedy)),
+    );
+    facts
+}
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+fn recording() -> Vec<Fact> {
+    vec![Fact::missing("recording", "works on Linux with x86-64").hint("use your language's profiler")]
 }
 
 /// The first of the variables that is set decides, as in the C library.

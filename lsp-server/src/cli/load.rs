@@ -63,15 +63,39 @@ pub(super) fn load(path: &Path) -> Result<Loaded, Failure> {
     Ok(Loaded { origin, profile, taken_here: metadata.modified().ok() })
 }
 
-fn read(reader: impl Read + Send, name: &str) -> Result<Profile, Failure> {
-    decode(reader, &Limits::default(), &CancelFlag::new()).map_err(|error| Failure::Input(format!("{name}: {error}")))
+fn read(mut reader: impl Read + Send, name: &str) -> Result<Profile, Failure> {
+    let fail = |error: &dyn std::fmt::Display| Failure::Input(format!("{name}: {error}"));
+    let mut head = Vec::new();
+    reader.by_ref().take(HEAD).read_to_end(&mut head).map_err(|error| fail(&error))?;
+    let is_stream = is_stream(&head);
+    let whole = io::Cursor::new(head).chain(reader);
+    if is_stream {
+        return stream_profile(whole).map_err(|error| fail(&error));
+    }
+    decode(whole, &Limits::default(), &CancelFlag::new()).map_err(|error| fail(&error))
+}
+
+/// As many bytes as tell a recorder's stream from profiles.
+const HEAD: u64 = 8;
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+use crate::record::stream::{is_stream, profile as stream_profile};
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+fn is_stream(_: &[u8]) -> bool {
+    false
+}
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+fn stream_profile(_: impl Read) -> Result<Profile, String> {
+    Err("recordings are read on Linux".to_owned())
 }
 
 /// How long listing the files of a workspace may take. What is known by then counts.
 const LISTING_DEADLINE: Duration = Duration::from_secs(20);
 
 /// Opens the workspace of `--workspace`; `None` without one.
-fn open_workspace(roots: &[PathBuf]) -> Result<Option<Workspace>, Failure> {
+pub(super) fn open_workspace(roots: &[PathBuf]) -> Result<Option<Workspace>, Failure> {
     if roots.is_empty() {
         return Ok(None);
     }
@@ -107,7 +131,7 @@ fn in_source(profile: &Arc<Profile>, workspace: Option<&Workspace>) -> Arc<Profi
     mapped.map_or_else(|| Arc::clone(profile), Arc::new)
 }
 
-fn groups(profile: &Profile, workspace: Option<&Workspace>) -> FileGroups {
+pub(super) fn groups(profile: &Profile, workspace: Option<&Workspace>) -> FileGroups {
     let never = CancelFlag::new();
     workspace
         .and_then(|workspace| FileGroups::in_workspace(profile, workspace, &never).ok())

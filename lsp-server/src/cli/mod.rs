@@ -14,6 +14,10 @@ mod login;
 mod lsp;
 mod output;
 mod push;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod record;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod recorder;
 mod remote;
 mod report;
 mod roots;
@@ -72,6 +76,17 @@ enum Command {
     Schema(schema::Arguments),
     /// Print a script that completes commands in a shell
     Completions(completions::Arguments),
+    /// Record a program, and show what its lines cost
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    Record(record::Arguments),
+    /// Becomes the command of a recording
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    #[command(name = "__launch", hide = true)]
+    Launch(record::Launch),
+    /// The recorder, for the parent that starts it
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    #[command(name = "__recorder", hide = true)]
+    Recorder(recorder::Arguments),
 }
 
 /// What every command that reads a profile takes.
@@ -194,6 +209,12 @@ pub fn main() -> ExitCode {
         Command::Trust(arguments) => trust::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Command::Record(arguments) => record::run(&arguments),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Command::Launch(arguments) => return record::launch(&arguments),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Command::Recorder(arguments) => return recorder::run(&arguments),
     };
     match result {
         // Whoever closed the pipe has seen enough; that is no failure.

@@ -406,11 +406,14 @@ impl Default for Limits {
 pub struct Refresh {
     /// Open a profile again when its file is written again.
     pub watch: bool,
+    /// Open a recording of this workspace that is made while the server runs, as by `perflens
+    /// record` in a terminal.
+    pub auto_load: bool,
 }
 
 impl Default for Refresh {
     fn default() -> Self {
-        Self { watch: true }
+        Self { watch: true, auto_load: true }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Where the user's own files are, per system.
 //!
-//! | system | `config.toml` in | `trust.json` in |
+//! | system | `config.toml` in | `trust.json` and `recordings` in |
 //! |---|---|---|
 //! | Linux and others | `$XDG_CONFIG_HOME/perflens`, `~/.config/perflens` | `$XDG_STATE_HOME/perflens`, `~/.local/state/perflens` |
 //! | macOS | `~/Library/Application Support/perflens` | the same |
@@ -20,6 +20,8 @@ pub struct Places {
     pub config: Option<PathBuf>,
     /// The workspaces that the user trusts.
     pub trust: Option<PathBuf>,
+    /// The folder of all recordings.
+    pub recordings: Option<PathBuf>,
 }
 
 impl Places {
@@ -43,7 +45,8 @@ impl Places {
         let own = |folder: Option<PathBuf>, file: &str| folder.map(|folder| folder.join("perflens").join(file));
         Self {
             config: folder("PERFLENS_CONFIG").or_else(|| own(config, "config.toml")),
-            trust: own(state, "trust.json"),
+            trust: own(state.clone(), "trust.json"),
+            recordings: own(state, "recordings"),
         }
     }
 }
@@ -84,7 +87,7 @@ mod tests {
     use super::*;
 
     fn places(system: &str, variables: &[(&str, &str)]) -> [Option<String>; 2] {
-        let Places { config, trust } = Places::new(system, |name| {
+        let Places { config, trust, .. } = Places::new(system, |name| {
             variables.iter().find(|(variable, _)| *variable == name).map(|(_, value)| value.into())
         });
         [config, trust].map(|path| path.map(|path| path.to_str().unwrap().to_owned()))

@@ -12,12 +12,13 @@ use tower_lsp::jsonrpc::Error;
 use super::ext::{Callers, Neighbour};
 use super::hotspots::Hotspot;
 use super::{actions, calls, ext, hotspots, invalid, matches, on_pool, places, status};
-use crate::commands::{CommandCall, Subject};
+use crate::commands::{CommandCall, RecordedEvent, Subject};
 use crate::config::HintMode;
 use crate::loader::Input;
 use crate::lsp::client::CannotAsk;
 use crate::nearest::nearest;
 use crate::presets::{self, Offer};
+use crate::session::recording::{self, Target};
 use crate::session::{Cause, Session};
 use crate::state::documents::file_path;
 use crate::state::folder::Chosen;
@@ -57,6 +58,12 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
             session.state().folders[folder].chosen =
                 Chosen { profile: Some(None), base: Some(None), ..Chosen::default() };
             session.load(folder, Cause::Command);
+        }
+        CommandCall::Record { target, seconds, event } => return record(session, target, seconds, event),
+        CommandCall::StopRecording {} => {
+            if !session.stop_recording() {
+                return Err(invalid("nothing is being recorded"));
+            }
         }
         CommandCall::CompareWith { path, normalize } => {
             let folder = folder(&session.state(), None)?;
@@ -147,6 +154,64 @@ fn is_off_by_user(folder: &crate::state::folder::Folder) -> bool {
     folder.layers.session_value("hints.mode") == Some(&json!(HintMode::Off))
 }
 
+/// Seconds for a process when none are named.
+const PROCESS_SECONDS: u32 = 10;
+
+/// Records what is named; offers what there is to record when nothing is.
+fn record(
+    session: &Arc<Session>,
+    target: Option<String>,
+    seconds: Option<u32>,
+    event: RecordedEvent,
+) -> Result<Value, Error> {
+    let at = folder(&session.state(), None)?;
+    let Some(text) = target else { return offer_processes(session, at, seconds, event) };
+    let target = Target::read(&text).map_err(|why| invalid(format!("perflens.record: `target`: {why}")))?;
+    let seconds = seconds.or(matches!(target, Target::Process(_)).then_some(PROCESS_SECONDS));
+    session.record(at, &target, seconds, event).map_err(invalid)?;
+    Ok(Value::Null)
+}
+
+fn offer_processes(
+    session: &Arc<Session>,
+    at: usize,
+    seconds: Option<u32>,
+    event: RecordedEvent,
+) -> Result<Value, Error> {
+    let root = session.state().folders[at].root.clone();
+    let found = recording::candidates(&root, CHOICES);
+    let example = "perflens.record './target/release/app'";
+    if found.is_empty() {
+        return Err(invalid(format!("no process of this workspace runs; name a command, like {example}")));
+    }
+    let seconds = seconds.unwrap_or(PROCESS_SECONDS);
+    let titles: Vec<String> =
+        found.iter().map(|candidate| format!("{} s of {} ({})", seconds, candidate.name, candidate.pid)).collect();
+    let result = json!({ "choices": titles, "example": example });
+    let session = Arc::clone(session);
+    tokio::spawn(async move {
+        match session.editor.choose("perflens: record which process?".to_owned(), titles.clone()).await {
+            Ok(Some(choice)) => {
+                let Some(row) = titles.iter().position(|title| *title == choice) else { return };
+                let target = Target::Process(found[row].pid);
+                if let Err(why) = session.record(at, &target, Some(seconds), event) {
+                    session.editor.say(MessageType::ERROR, format!("perflens: {why}"));
+                }
+            }
+            Ok(None) => {}
+            Err(CannotAsk) => {
+                let offers = titles.iter().zip(&found).map(|(title, candidate)| Command {
+                    title: format!("perflens: record {title}"),
+                    command: "perflens.record".to_owned(),
+                    arguments: Some(vec![json!(candidate.pid.to_string()), json!(seconds), json!(event.word())]),
+                });
+                session.state().offers = offers.collect();
+            }
+        }
+    });
+    Ok(result)
+}
+
 fn offer_value_types(session: &Arc<Session>) -> Result<Value, Error> {
     let choices: Vec<String> = {
         let state = session.state();
@@ -172,7 +237,10 @@ fn presets(state: &State) -> Result<(usize, Vec<Offer>), Error> {
     let at = folder(state, None)?;
     let own = &state.folders[at];
     let profile = own.view().map(|view| &*view.analysis.profile);
-    Ok((at, presets::offered(own.config(), &own.root, profile)))
+    let mut offered = presets::offered(own.config(), &own.root, profile);
+    let newest = state.recordings.as_deref().and_then(|all| recording::newest_recording(all, &own.root));
+    offered.extend(newest.map(|(path, _)| presets::last_recording(path)));
+    Ok((at, offered))
 }
 
 fn select_preset(session: &Arc<Session>, name: &str) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use lsp_types::notification::{Notification, Progress};
 use lsp_types::request::{Request, WorkDoneProgressCreate};
 use lsp_types::{
     ConfigurationItem, MessageType, NumberOrString, ProgressParams, ProgressParamsValue, ShowDocumentParams, Url,
-    WorkDoneProgress, WorkDoneProgressBegin, WorkDoneProgressCreateParams, WorkDoneProgressEnd,
+    WorkDoneProgress, WorkDoneProgressBegin, WorkDoneProgressCreateParams, WorkDoneProgressEnd, WorkDoneProgressReport,
 };
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -152,6 +152,12 @@ impl Editor {
         let begin = WorkDoneProgressBegin { title, cancellable: Some(true), message: None, percentage: None };
         self.progress(token, WorkDoneProgress::Begin(begin)).await;
         true
+    }
+
+    /// Says how far it is.
+    pub async fn report_progress(&self, token: &str, message: String) {
+        let report = WorkDoneProgressReport { cancellable: Some(true), message: Some(message), percentage: None };
+        self.progress(NumberOrString::String(token.to_owned()), WorkDoneProgress::Report(report)).await;
     }
 
     /// Ends progress.

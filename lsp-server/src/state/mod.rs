@@ -12,7 +12,7 @@ pub mod line_map;
 pub mod text;
 pub mod view;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -51,6 +51,12 @@ pub struct State {
     /// Choices that a dialog could not offer, as commands; shown as code actions until one is
     /// taken.
     pub offers: Vec<Command>,
+    /// Stops the recording that is under way.
+    pub recording: Option<Stop>,
+    /// The folder of all recordings.
+    pub recordings: Option<PathBuf>,
+    /// Recordings that were opened already.
+    pub recordings_seen: HashSet<PathBuf>,
 }
 
 /// What a request about a document may see.
@@ -82,6 +88,9 @@ impl State {
             hotspot: None,
             progress: HashMap::new(),
             offers: Vec::new(),
+            recording: None,
+            recordings: None,
+            recordings_seen: HashSet::new(),
         }
     }
 

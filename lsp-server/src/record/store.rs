@@ -1,0 +1,372 @@
+//! Where recordings are kept: a folder of the user's, by workspace, within bounds.
+//!
+//! ```text
+//! recordings/WORKSPACE/TIME-PROGRAM.pb.gz    the profile: the program's name, no arguments
+//! recordings/WORKSPACE/TIME-PROGRAM.json     beside it, for the user alone: command, commit, files
+//! recordings/WORKSPACE/texts/HASH            texts of the workspace's files as they were
+//! ```
+//!
+//! The texts say what the lines of the profile mean after the files were edited. Folders and files
+//! are for the user alone. A file appears as a whole or not at all, so that a program that ends in
+//! between leaves nothing that could be taken for a recording; what it leaves goes next time.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+use profiler_core::encode::pprof;
+use profiler_core::profile::Profile;
+use profiler_ebpf::preload;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// Most recordings of one workspace.
+const MAX_RECORDINGS: usize = 30;
+
+/// Most bytes of all recordings of one workspace, texts included.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// Most workspaces.
+const MAX_WORKSPACES: usize = 100;
+
+/// Larger source files are not kept.
+const MAX_TEXT: u64 = 1 << 20;
+
+/// Most bytes of texts of one recording.
+const MAX_TEXTS: u64 = 32 << 20;
+
+/// What a write that was broken off leaves is removed after this.
+const ABANDONED: Duration = Duration::from_hours(1);
+
+const PROFILE: &str = "pb.gz";
+const TEXTS: &str = "texts";
+const TEMPORARY: &str = ".writing-";
+
+/// What is kept beside a profile, for the user alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct About {
+    /// The folder it belongs to.
+    pub workspace: PathBuf,
+    /// The command with its arguments; empty for processes that were there before.
+    pub command: Vec<String>,
+    /// Numbers of those.
+    pub processes: Vec<u32>,
+    /// How it was recorded.
+    pub how: String,
+    /// The commit that was checked out.
+    pub commit: Option<String>,
+    /// Whether files differed from it; absent when unknown.
+    pub dirty: Option<bool>,
+    /// The workspace's files with costs, as they were.
+    pub files: Vec<Text>,
+}
+
+/// A source file as it was.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Text {
+    /// Relative to the workspace.
+    pub path: PathBuf,
+    /// SHA-256 of its bytes, in hex.
+    pub hash: String,
+    /// Whether there is a copy under that name.
+    pub is_kept: bool,
+}
+
+/// The recordings of one workspace.
+#[derive(Clone, Debug)]
+pub struct Store {
+    all: PathBuf,
+    folder: PathBuf,
+    workspace: PathBuf,
+}
+
+impl Store {
+    /// The store of a workspace below the folder of all recordings. Makes nothing.
+    pub fn new(recordings: &Path, workspace: &Path) -> Self {
+        let workspace = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+        let name = workspace.file_name().unwrap_or_default().to_string_lossy();
+        let name: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c)).take(40).collect();
+        let hash = hex(&Sha256::digest(workspace.as_os_str().as_encoded_bytes()));
+        let folder = recordings.join(format!("{}-{}", name.trim_start_matches('.'), &hash[..16]));
+        Self { all: recordings.to_owned(), folder, workspace }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A path for a new recording that nobody else uses.
+    pub fn new_path(&self, program: &str, now: SystemTime) -> io::Result<PathBuf> {
+        self.make()?;
+        let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        let program: String =
+            program.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c)).take(40).collect();
+        let program = if program.is_empty() { "program" } else { program.trim_start_matches('.') };
+        (0..1000)
+            .map(|number| if number == 0 { String::new() } else { format!("-{number}") })
+            .map(|suffix| self.folder.join(format!("{}-{program}{suffix}.{PROFILE}", utc(seconds))))
+            .find(|path| !path.exists())
+            .ok_or_else(|| io::Error::other("too many recordings in one second"))
+    }
+
+    fn make(&self) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)
+    }
+
+    /// Writes what is kept beside a profile, and texts of the files, then forgets the oldest recordings.
+    pub fn write_about(&self, profile: &Path, mut about: About, files: &[PathBuf]) -> io::Result<()> {
+        about.workspace.clone_from(&self.workspace);
+        (about.commit, about.dirty) = git_state(&self.workspace);
+        about.files = self.keep_texts(files)?;
+        let json = serde_json::to_vec_pretty(&about)?;
+        write_private(&beside(profile), |out| out.write_all(&json))?;
+        self.prune(profile);
+        Ok(())
+    }
+
+    fn keep_texts(&self, files: &[PathBuf]) -> io::Result<Vec<Text>> {
+        let texts = self.folder.join(TEXTS);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&texts)?;
+        let mut kept = Vec::new();
+        let mut bytes = 0;
+        for path in files {
+            let relative = path.strip_prefix(&self.workspace).unwrap_or(path).to_owned();
+            let length =
+                fs::metadata(path).ok().filter(fs::Metadata::is_file).map_or(u64::MAX, |metadata| metadata.len());
+            if length > MAX_TEXT {
+                continue;
+            }
+            let Ok(content) = fs::read(path) else { continue };
+            let hash = hex(&Sha256::digest(&content));
+            let copy = texts.join(&hash);
+            let mut is_kept = copy.exists();
+            if !is_kept && bytes + length <= MAX_TEXTS {
+                bytes += length;
+                write_private(&copy, |out| out.write_all(&content))?;
+                is_kept = true;
+            }
+            kept.push(Text { path: relative, hash, is_kept });
+        }
+        Ok(kept)
+    }
+
+    /// The recordings there are, the newest first, with when they were written.
+    pub fn list(&self) -> Vec<(PathBuf, SystemTime)> {
+        let mut all: Vec<(PathBuf, SystemTime)> = entries(&self.folder)
+            .filter(|(path, _)| path.to_string_lossy().ends_with(&format!(".{PROFILE}")))
+            .filter_map(|(path, metadata)| Some((path, metadata.modified().ok()?)))
+            .collect();
+        all.sort_by(|(path, time), (other, other_time)| other_time.cmp(time).then_with(|| other.cmp(path)));
+        all
+    }
+
+    /// Keeps to the bounds. The recording at `keep` stays in any case.
+    fn prune(&self, keep: &Path) {
+        let mut bytes = 0;
+        let mut used = BTreeSet::new();
+        for (at, (path, _)) in self.list().into_iter().enumerate() {
+            let about = beside(&path);
+            let size = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
+            let texts = About::read(&path).unwrap_or_default().files;
+            let fresh: Vec<&Text> = texts.iter().filter(|text| !used.contains(&text.hash)).collect();
+            let text_bytes: u64 = fresh.iter().map(|text| size(&self.folder.join(TEXTS).join(&text.hash))).sum();
+            bytes += size(&path) + size(&about) + text_bytes;
+            if path != keep && (at >= MAX_RECORDINGS || bytes > MAX_BYTES) {
+                let _ = fs::remove_file(&path);
+                let _ = fs::remove_file(&about);
+            } else {
+                used.extend(texts.into_iter().map(|text| text.hash));
+            }
+        }
+        for (path, _) in entries(&self.folder.join(TEXTS)) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if !used.contains(&name) && !name.starts_with(TEMPORARY) {
+                let _ = fs::remove_file(path);
+            }
+        }
+        for folder in [&self.folder, &self.folder.join(TEXTS)] {
+            for (path, metadata) in entries(folder) {
+                let is_temporary = path.file_name().unwrap_or_default().to_string_lossy().starts_with(TEMPORARY);
+                let age = metadata.modified().ok().and_then(|time| time.elapsed().ok()).unwrap_or_default();
+                if is_temporary && age > ABANDONED {
+                    let _ = fs::remove_file(path);
+                }
+            }
+        }
+        self.prune_workspaces();
+    }
+
+    /// Forgets the workspaces that were recorded longest ago.
+    fn prune_workspaces(&self) {
+        let mut all: Vec<(PathBuf, SystemTime)> = entries(&self.all)
+            .filter(|(_, metadata)| metadata.is_dir())
+            .filter_map(|(path, metadata)| Some((path, metadata.modified().ok()?)))
+            .collect();
+        all.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+        for (path, _) in all.into_iter().skip(MAX_WORKSPACES).filter(|(path, _)| *path != self.folder) {
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+}
+
+impl About {
+    /// What is kept beside a profile.
+    pub fn read(profile: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(beside(profile)).ok()?).ok()
+    }
+}
+
+/// The file beside a profile.
+fn beside(profile: &Path) -> PathBuf {
+    let text = profile.to_string_lossy();
+    PathBuf::from(format!("{}.json", text.strip_suffix(&format!(".{PROFILE}")).unwrap_or(&text)))
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = (PathBuf, fs::Metadata)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| Some((entry.path(), fs::symlink_metadata(entry.path()).ok()?)))
+}
+
+/// The library that lets allocations be seen, as a file that the dynamic linker can load; written when it is
+/// not there, or is another version's.
+pub(crate) fn preload_library(recordings: &Path) -> io::Result<PathBuf> {
+    let hash = hex(&Sha256::digest(preload::LIBRARY));
+    let folder = recordings.parent().unwrap_or(recordings).join(format!("preload-{}", &hash[..16]));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    let path = folder.join(preload::FILE_NAME);
+    if fs::read(&path).ok().as_deref() != Some(preload::LIBRARY) {
+        write_private(&path, |out| out.write_all(preload::LIBRARY))?;
+    }
+    Ok(path)
+}
+
+/// Writes a profile as a whole or not at all, for the user alone.
+pub fn write_profile(profile: &Profile, path: &Path) -> io::Result<()> {
+    write_private(path, |out| pprof::write(profile, out))
+}
+
+fn write_private(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(TEMPORARY)
+        .permissions(fs::Permissions::from_mode(0o600))
+        .tempfile_in(folder)?;
+    {
+        let mut out = BufWriter::new(file.as_file_mut());
+        write(&mut out)?;
+        out.flush()?;
+    }
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// The commit of a workspace and whether its files differ from it, as git says.
+///
+/// Git is told to run nothing that the repository names, and to write nothing.
+fn git_state(workspace: &Path) -> (Option<String>, Option<bool>) {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git")
+            .args(["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
+            .args(arguments)
+            .current_dir(workspace)
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output()
+            .ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "--verify", "HEAD"]);
+    let changes = commit.as_ref().and_then(|_| git(&["status", "--porcelain", "--untracked-files=no"]));
+    (commit, changes.map(|changes| !changes.is_empty()))
+}
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string can't fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Seconds since 1970 as `20261129-175100`.
+fn utc(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    // Days since the first of March of the year 0, in whose calendar leap days come last.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year:04}{month:02}{day:02}-{:02}{:02}{:02}", rest / 3_600, rest / 60 % 60, rest % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_dates() {
+        for (seconds, text) in [
+            (0, "19700101-000000"),
+            (951_782_399, "20000228-235959"),
+            (951_782_400, "20000229-000000"),
+            (1_795_974_660, "20261129-175100"),
+        ] {
+            assert_eq!(utc(seconds), text);
+        }
+    }
+
+    fn recording(store: &Store, workspace: &Path, number: u64) -> PathBuf {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(number);
+        let path = store.new_path("app", now).unwrap();
+        fs::write(&path, "profile").unwrap();
+        fs::File::options().write(true).open(&path).unwrap().set_modified(now).unwrap();
+        let source = workspace.join("main.rs");
+        fs::write(&source, format!("// {number}")).unwrap();
+        store.write_about(&path, About::default(), &[source]).unwrap();
+        path
+    }
+
+    #[test]
+    fn old_recordings_go_with_their_texts_and_the_user_alone_sees_the_rest() {
+        let folder = tempfile::tempdir().unwrap();
+        let (state, workspace) = (folder.path().join("state"), folder.path().join("app"));
+        fs::create_dir(&workspace).unwrap();
+        let store = Store::new(&state, &workspace);
+        let paths: Vec<PathBuf> = (1..=u64::try_from(MAX_RECORDINGS).unwrap() + 3)
+            .map(|number| recording(&store, &workspace, number))
+            .collect();
+        let left = store.list();
+        assert_eq!(left.len(), MAX_RECORDINGS);
+        assert_eq!(left[0].0, *paths.last().unwrap());
+        assert!(!paths[0].exists() && !beside(&paths[0]).exists());
+        assert_eq!(entries(&store.folder().join(TEXTS)).count(), MAX_RECORDINGS);
+        let about = About::read(&left[0].0).unwrap();
+        assert_eq!((about.files.len(), about.files[0].is_kept), (1, true));
+        assert_eq!(about.files[0].path, Path::new("main.rs"));
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(store.folder()), mode(&beside(&left[0].0))), (0o700, 0o600));
+    }
+
+    #[test]
+    fn two_recordings_in_a_second_have_two_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path(), Path::new("/x/../y"));
+        let first = store.new_path("../evil name", SystemTime::UNIX_EPOCH).unwrap();
+        assert!(first.starts_with(store.folder()), "{}", first.display());
+        fs::write(&first, "").unwrap();
+        assert_ne!(store.new_path("../evil name", SystemTime::UNIX_EPOCH).unwrap(), first);
+    }
+}
