@@ -300,6 +300,23 @@ pub const COMMANDS: &[Command] = &[
         ],
     },
     Command {
+        name: "copyForAI",
+        title: "Copy for an assistant",
+        doc: "Answers with costs as a text for an assistant: what was measured, what the numbers mean, code with costs \
+              in its margin, and a question.",
+        arguments: &[
+            Argument {
+                name: "scope",
+                takes: Takes::Choice(&["line", "function", "file", "workspace", "comparison"]),
+                required: true,
+                doc: "Whose costs; those of a line, function or file are of the given place.",
+                example: "workspace",
+            },
+            FILE,
+            LINE,
+        ],
+    },
+    Command {
         name: "explain",
         title: "Explain what is shown",
         doc: "Tells where the value of the profile went: what is placed in the workspace, what is not, and why.",
@@ -406,6 +423,12 @@ pub enum CommandCall {
         line: u32,
         of: Option<Subject>,
     },
+    #[serde(rename = "copyForAI")]
+    CopyForAI {
+        scope: CopyScope,
+        file: Option<String>,
+        line: Option<u32>,
+    },
     Explain {
         file: Option<String>,
     },
@@ -454,6 +477,22 @@ impl RecordedEvent {
             Self::Alloc => "alloc",
         }
     }
+}
+
+/// Whose costs are copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum CopyScope {
+    /// Of a line.
+    Line,
+    /// Of the function around a line.
+    Function,
+    /// Of a file.
+    File,
+    /// The hot spots of the workspace.
+    Workspace,
+    /// What changed most.
+    Comparison,
 }
 
 /// Lines or functions.

@@ -402,6 +402,32 @@ fn the_hot_spot_list_is_by_direct_cost() {
     assert!(functions.contains("check") && !functions.contains("parse"), "{functions}");
 }
 
+// Text for an assistant.
+
+#[test]
+fn costs_are_copied_for_an_assistant_in_every_scope() {
+    let (scene, mut client, uri) = demo();
+    let at = |scope: &str| json!([{ "scope": scope, "file": uri, "line": 8 }]);
+    for (scope, expected) in [
+        ("line", &["src/main.rs", "with calls", "called by"][..]),
+        ("function", &["src/main.rs", "with calls"]),
+        ("file", &["src/main.rs", "│"]),
+        ("workspace", &["src/lib.rs:6", "check"]),
+    ] {
+        let text = client.command("perflens.copyForAI", at(scope));
+        let text = text.as_str().unwrap_or_else(|| panic!("{scope}: {text}"));
+        let always = ["3.52s", "data from a program", "?"];
+        for words in expected.iter().chain(&always) {
+            assert!(text.contains(words), "{scope} lacks {words}: {text}");
+        }
+        let folder = scene.path("").display().to_string();
+        assert!(!text.contains(&folder), "{scope} tells where the workspace is: {text}");
+    }
+    for refused in [json!([]), json!([{ "scope": "line" }]), json!(["comparison"]), json!(["everything"])] {
+        client.refused("workspace/executeCommand", json!({ "command": "perflens.copyForAI", "arguments": refused }));
+    }
+}
+
 // Requests of our own.
 
 #[test]

@@ -50,9 +50,9 @@ export class HotspotTree implements vscode.TreeDataProvider<Node>, vscode.Dispos
   private drawMessage(): void {
     const { status } = this;
     const isLoaded = status?.state === "loaded" || status?.state === "comparing";
-    const rows = this.by === "line" ? "lines" : "functions";
-    const words = status?.state === "loaded" ? `${rows} here, libraries they call included` : `${rows} by how much they changed`;
-    this.view.message = isLoaded && this.roots.length > 0 ? `${words}: ${status.text}` : "";
+    const rows = this.by === "line" ? "Lines" : "Functions";
+    const words = status?.state === "loaded" ? `${rows} here` : `${rows} by change`;
+    this.view.message = isLoaded && this.roots.length > 0 ? `${words}, ${status.text}` : "";
   }
 
   /** Marks a row without taking the focus; only where the list is visible, it opens by no other's will. */

@@ -95,6 +95,9 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
             let snapshot = snapshot(&session.state(), &file)?;
             return callers(session, snapshot, line.saturating_sub(1), of).await.map(|callers| json!(callers));
         }
+        CommandCall::CopyForAI { scope, file, line } => {
+            return super::copy::copy(session, scope, file.as_deref(), line).await.map(|text| json!(text));
+        }
         CommandCall::Explain { file } => return matches::explain(session, file.as_deref()),
         CommandCall::ChooseMatch { path, file } => return matches::choose(session, path, file),
         CommandCall::TrustWorkspace { folder: name } => return trust(session, name.as_deref()),
@@ -499,7 +502,7 @@ pub(super) fn to_path(text: &str) -> PathBuf {
 }
 
 /// The snapshot of an open document named by a command.
-fn snapshot(state: &State, file: &str) -> Result<Snapshot, Error> {
+pub(super) fn snapshot(state: &State, file: &str) -> Result<Snapshot, Error> {
     let path = to_path(file);
     let absolute = match state.latest_folder() {
         Some(folder) if path.is_relative() => folder.root.join(&path),

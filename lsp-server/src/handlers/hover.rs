@@ -31,6 +31,15 @@ pub fn line_text(snapshot: &Snapshot, line: u32, cancel: &CancelFlag) -> Option<
 }
 
 fn text(snapshot: &Snapshot, subject: Subject, cancel: &CancelFlag) -> Option<String> {
+    whole(snapshot, subject, cancel).map(|hover| hover.markdown())
+}
+
+/// Its table alone.
+pub fn table(snapshot: &Snapshot, subject: Subject, cancel: &CancelFlag) -> Option<String> {
+    whole(snapshot, subject, cancel).map(|hover| hover.table)
+}
+
+fn whole(snapshot: &Snapshot, subject: Subject, cancel: &CancelFlag) -> Option<hover::Hover> {
     let view = snapshot.view.as_ref()?;
     let file = view.file(&snapshot.file)?;
     let analysis = &view.analysis;
@@ -59,9 +68,8 @@ fn text(snapshot: &Snapshot, subject: Subject, cancel: &CancelFlag) -> Option<St
         is_edited: snapshot.document.map.differs(),
         ..Context::default()
     };
-    let hover = match view.changes(file) {
+    match view.changes(file) {
         Some(changes) => hover::change_hover(changes, subject, &context),
         None => hover::hover(file, subject, &context),
-    };
-    hover.map(|hover| hover.markdown())
+    }
 }

@@ -8,6 +8,7 @@
 pub mod actions;
 pub mod calls;
 pub mod commands;
+pub mod copy;
 pub mod diagnostics;
 pub mod ext;
 pub mod hints;

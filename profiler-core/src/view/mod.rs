@@ -14,6 +14,7 @@
 //! texts. Documents, their columns and edits, and the protocol are the server's.
 
 pub mod annotate;
+pub mod assistant;
 pub mod by_file;
 pub mod compare;
 pub mod data;

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a profile that can not be made fails its test")]
 
+mod assistant;
 mod hints;
 mod hovers;
 mod lenses;

@@ -146,6 +146,16 @@ async function details(person) {
   await person.press("Control+w");
 }
 
+async function assistant(person) {
+  await person.goTo(14);
+  await person.palette("perflens: Copy for an assistant");
+  await person.picture("extension-copy");
+  await person.pick("This function");
+  const clipboard = () => person.page.evaluate(() => navigator.clipboard.readText());
+  await shows("costs are copied for an assistant", clipboard, "src/main.rs", /14 │ +let length = measure/, "50.0%", "words::measure", "What makes the hot lines slow");
+  check("without the folder of the workspace", !(await clipboard()).includes(workspace), await clipboard());
+}
+
 async function modes(person) {
   await person.open(bench, workspace, "src/main.rs");
   const line4 = async () => (await person.lines()).find((line) => line.includes("fn main()")) ?? "";
@@ -303,6 +313,26 @@ async function demoFromNothing(person) {
   await person.picture("extension-demo");
 }
 
+// A workspace that nobody trusts yet, in an editor that asks.
+async function trust(context) {
+  await bench.stop();
+  bench.settings({ "workbench.colorTheme": "Dark Modern", "security.workspace.trust.startupPrompt": "never" });
+  bench.settings({}, "Machine");
+  fs.writeFileSync(path.join(demo, "perflens.toml"), '[source]\nfile = "cpu.pb.gz"\n');
+  await bench.serve();
+  const person = new Person(await context());
+  await person.open(bench, demo, "logstats.go");
+  await shows("in a workspace without trust", () => status(person), "no profile");
+  await person.page.waitForTimeout(2000);
+  check("its perflens.toml opens nothing", (await status(person)).includes("no profile"), await status(person));
+  await person.palette("perflens: Show the status");
+  await shows("and that is said", async () => (await person.lines()).join("\n"), "ignored until this workspace is trusted: source.file");
+  await person.picture("extension-untrusted");
+  await person.palette("Workspaces: Manage Workspace Trust");
+  await person.page.locator(".workspace-trust-editor .monaco-button", { hasText: /^Trust/ }).first().click({ timeout: 20_000 });
+  await shows("trust in the editor is trust", () => status(person), "8.40s");
+}
+
 async function failure(person) {
   bench.settings({ "perflens.server.path": "/nowhere/perflens" }, "Machine");
   await person.open(bench, workspace, "src/main.rs");
@@ -318,18 +348,17 @@ async function main() {
   const said = bench.install(vsix);
   check("the package installs", said.includes("successfully installed"), said);
   await bench.serve("--disable-workspace-trust");
-  const context = await bench.browser.newContext({ viewport: { width: 1280, height: 860 } });
-  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-  const person = new Person(await context.newPage());
-  const outside = [];
-  person.page.on("request", (request) => {
-    const { hostname } = new URL(request.url());
-    if (hostname.includes("perflens")) outside.push(request.url());
-  });
+  const newPage = async () => {
+    const context = await bench.browser.newContext({ viewport: { width: 1280, height: 860 } });
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    return context.newPage();
+  };
+  const person = new Person(await newPage());
   try {
-    for (const step of [firstRun, openByKeyboard, lists, details, modes, column, flamegraph, compare, profileFile, links, themes, demoFromNothing, failure]) {
+    for (const step of [firstRun, openByKeyboard, lists, details, assistant, modes, column, flamegraph, compare, profileFile, links, themes, demoFromNothing, failure]) {
       await step(person);
     }
+    await trust(newPage);
     console.log("done");
   } catch (problem) {
     await person.picture("extension-broken").catch(() => {});
