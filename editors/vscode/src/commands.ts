@@ -40,6 +40,7 @@ type Table = Readonly<Record<string, Handler>>;
 /** Commands of the server, with dialogs or surfaces of the editor. */
 const OF_SERVER: Table = {
   openProfile,
+  selectPreset,
   selectValueType,
   setFilter,
   compareWith,
@@ -118,6 +119,18 @@ async function clear({ client, profiles }: Parts): Promise<void> {
 async function compareWith({ client, profiles }: Parts, args: Arguments): Promise<void> {
   const picked = typeof args["path"] === "string" ? args["path"] : await profiles.pick("Compare with which profile?");
   if (picked !== undefined) await client.run("compareWith", { ...args, path: picked });
+}
+
+async function selectPreset({ client }: Parts, { name }: Arguments): Promise<void> {
+  if (typeof name === "string") {
+    await client.run("selectPreset", { name });
+    return;
+  }
+  const offered = (await client.run("selectPreset")) as { choices?: { name: string; title: string }[] } | undefined;
+  if (offered?.choices === undefined) return;
+  const items = offered.choices.map(({ name, title }) => ({ label: title, name }));
+  const picked = await vscode.window.showQuickPick(items, { placeHolder: "Show what?" });
+  if (picked !== undefined) await client.run("selectPreset", { name: picked.name });
 }
 
 async function selectValueType({ client, profiles, statusBar }: Parts, { type }: Arguments): Promise<void> {
@@ -297,6 +310,7 @@ async function showMenu(parts: Parts): Promise<void> {
         item("explain", "$(question) Explain what is shown", status.details[0]),
         ...(client.has("copyForAI") ? [item("copyForAI", "$(copy) Copy for an assistant")] : []),
         heading("count"),
+        ...(client.has("selectPreset") ? [item("selectPreset", "$(bookmark) Presets")] : []),
         item("selectValueType", `$(symbol-numeric) Value type: ${status.valueType ?? ""}`),
         item("setFilter", "$(filter) Filters"),
         status.state === "comparing" ? item("stopComparing", "$(diff) Stop comparing") : item("compareWith", "$(diff) Compare with another profile"),

@@ -280,6 +280,12 @@ fn offer_presets(session: &Arc<Session>) -> Result<Value, Error> {
     if offered.is_empty() {
         return Err(invalid("no preset can be answered; run perflens.openProfile first"));
     }
+    // A client that shows answers itself has lists of any length.
+    if session.state().capabilities.shows_answers {
+        let choices: Vec<Value> =
+            offered.iter().map(|preset| json!({ "name": preset.name, "title": preset.title })).collect();
+        return Ok(json!({ "choices": choices }));
+    }
     offered.truncate(CHOICES);
     let choices: Vec<&str> = offered.iter().map(|preset| preset.name.as_str()).collect();
     let result = json!({ "choices": choices, "example": "perflens.selectPreset NAME" });

@@ -146,6 +146,13 @@ async function details(person) {
   await person.press("Control+w");
 }
 
+async function presets(person) {
+  await person.palette("perflens: Select a preset");
+  await shows("presets that the profile can answer are offered", () => person.text(".quick-input-list"), /cpu/i);
+  await person.picture("extension-presets");
+  await person.press("Escape");
+}
+
 async function assistant(person) {
   await person.goTo(14);
   await person.palette("perflens: Copy for an assistant");
@@ -355,7 +362,7 @@ async function main() {
   };
   const person = new Person(await newPage());
   try {
-    for (const step of [firstRun, openByKeyboard, lists, details, assistant, modes, column, flamegraph, compare, profileFile, links, themes, demoFromNothing, failure]) {
+    for (const step of [firstRun, openByKeyboard, lists, details, presets, assistant, modes, column, flamegraph, compare, profileFile, links, themes, demoFromNothing, failure]) {
       await step(person);
     }
     await trust(newPage);
