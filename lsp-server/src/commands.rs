@@ -139,6 +139,15 @@ const LINE: Argument = Argument {
     example: "17",
 };
 
+const RANGE: Argument = Argument {
+    name: "range",
+    takes: Takes::Text,
+    required: false,
+    doc: "Of which time: `15m`, `24h`, `7d`, `1h@24h` for an hour that ended a day ago, or two times with a slash \
+          between them.",
+    example: "15m",
+};
+
 /// All commands, in the order in which the documentation explains them.
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -177,6 +186,76 @@ pub const COMMANDS: &[Command] = &[
             required: true,
             doc: "Filters, as `FIELD OP VALUE`.",
             example: "fn~parse",
+        }],
+    },
+    Command {
+        name: "query",
+        title: "Ask the profiling server",
+        doc: "Fetches a profile from the server of `source.address`. Without an argument it offers what that has.",
+        arguments: &[
+            Argument {
+                name: "selector",
+                takes: Takes::Text,
+                required: false,
+                doc: "A profile type, and labels in braces with any of `=` `!=` `=~` `!~`.",
+                example: "memory:inuse_space:bytes:space:bytes{job=\"api\"}",
+            },
+            RANGE,
+        ],
+    },
+    Command {
+        name: "setTimeRange",
+        title: "Set the time range",
+        doc: "Asks the server for the same of another time. Without an argument it offers some.",
+        arguments: &[RANGE],
+    },
+    Command {
+        name: "importUrl",
+        title: "Show what a page shows",
+        doc: "Shows what a page of Parca, Polar Signals Cloud or Pyroscope shows: query, time, filters.",
+        arguments: &[Argument {
+            name: "url",
+            takes: Takes::Text,
+            required: true,
+            doc: "The page's address.",
+            example: "http://localhost:7070/?expression_a=…",
+        }],
+    },
+    Command {
+        name: "copyLink",
+        title: "Copy a link",
+        doc: "Gives the address of the server's page that shows what is shown, with fixed times and filters.",
+        arguments: &[FILE, LINE],
+    },
+    Command { name: "openInBrowser", title: "Open in the browser", doc: "Opens that page.", arguments: &[FILE, LINE] },
+    Command {
+        name: "signIn",
+        title: "Sign in",
+        doc: "Signs in to the server of `source.address` with a browser. In a terminal: `perflens login`.",
+        arguments: &[Argument {
+            name: "device",
+            takes: Takes::Flag,
+            required: false,
+            doc: "Show a code to enter on another device instead.",
+            example: "true",
+        }],
+    },
+    Command {
+        name: "signOut",
+        title: "Sign out",
+        doc: "Forgets the sign-in to the server of `source.address`, and ends it there where that is possible.",
+        arguments: &[],
+    },
+    Command {
+        name: "switchProject",
+        title: "Switch the project",
+        doc: "Shows another project of Polar Signals Cloud. Without an argument it offers them.",
+        arguments: &[Argument {
+            name: "project",
+            takes: Takes::Text,
+            required: false,
+            doc: "Its name or id.",
+            example: "shop",
         }],
     },
     Command {
@@ -387,6 +466,32 @@ pub enum CommandCall {
         #[serde(with = "filters")]
         filters: Vec<Filter>,
     },
+    Query {
+        selector: Option<String>,
+        range: Option<String>,
+    },
+    SetTimeRange {
+        range: Option<String>,
+    },
+    ImportUrl {
+        url: String,
+    },
+    CopyLink {
+        file: Option<String>,
+        line: Option<u32>,
+    },
+    OpenInBrowser {
+        file: Option<String>,
+        line: Option<u32>,
+    },
+    SignIn {
+        #[serde(default)]
+        device: bool,
+    },
+    SignOut {},
+    SwitchProject {
+        project: Option<String>,
+    },
     Refresh {},
     Clear {},
     Record {
@@ -450,7 +555,12 @@ impl CommandCall {
     pub fn is_question(&self) -> bool {
         matches!(
             self,
-            Self::ShowHotspots { .. } | Self::ShowCallers { .. } | Self::Explain { .. } | Self::ShowStatus {}
+            Self::CopyLink { .. }
+                | Self::SignOut {}
+                | Self::ShowHotspots { .. }
+                | Self::ShowCallers { .. }
+                | Self::Explain { .. }
+                | Self::ShowStatus {}
         )
     }
 }

@@ -29,6 +29,7 @@ use crate::loader::watch::{Watch, Watched};
 use crate::loader::{self, Failure, Given, Input, Profiles, Stop, Wish};
 use crate::lsp::client::Editor;
 use crate::lsp::refresh::Refresh;
+use crate::source::last::LastQueries;
 use crate::source::{Freshness, Progress, SourceError, Sources};
 use crate::state::capabilities::Capabilities;
 use crate::state::documents::file_path;
@@ -51,6 +52,7 @@ pub struct Session {
     state: Mutex<State>,
     profiles: Arc<Profiles>,
     sources: Sources,
+    last: LastQueries,
     watch: OnceLock<Watch>,
     refresh: Refresh,
     next_token: AtomicU64,
@@ -87,6 +89,7 @@ impl Session {
     pub fn new(editor: Editor) -> Arc<Self> {
         let places = Places::of_this_process();
         let trust = TrustStore::new(places.trust.clone());
+        let last = LastQueries::new(places.queries());
         let mut state = State::new(trust);
         state.recordings.clone_from(&places.recordings);
         Arc::new(Self {
@@ -95,6 +98,7 @@ impl Session {
             places,
             profiles: Arc::default(),
             sources: Sources::new(Arc::new(Keeper::of_this_process())),
+            last,
             watch: OnceLock::new(),
             refresh: Refresh::default(),
             next_token: AtomicU64::new(0),
@@ -118,6 +122,9 @@ impl Session {
         state.shared.initialization_options = if options.is_object() { options.clone() } else { Value::Null };
         for root in roots(parameters) {
             state.add_folder(root);
+        }
+        for folder in &mut state.folders {
+            folder.last = self.last.get(&folder.root);
         }
     }
 
@@ -287,6 +294,17 @@ impl Session {
                 shown => {
                     state.loaded(at, cause == Cause::Command);
                     state.folders[at].keep_choice();
+                    let input = state.folders[at].profile();
+                    let query = input.as_ref().and_then(Input::request).and_then(|request| request.query.clone());
+                    if let Some(query) = query {
+                        // A folder's services are asked for what the folder is.
+                        if state.folders[at].last.as_ref() != Some(&query) {
+                            let (last, root, kept) =
+                                (session.last.clone(), state.folders[at].root.clone(), query.clone());
+                            std::thread::spawn(move || last.set(&root, &kept));
+                        }
+                        state.folders[at].last = Some(query);
+                    }
                     state.show(at, shown);
                     // Not when it is written again: whoever works with it knows.
                     let hottest = (cause == Cause::Command || !had_view).then(|| where_to_look(&state, at)).flatten();
@@ -326,6 +344,16 @@ impl Session {
             let _ = done.send(loader::load(&wish, &given, &profiles, &flag));
         });
         work.await.ok()
+    }
+
+    /// The sources.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// Does something while the editor shows that, and may cancel it; `None` when it did.
+    pub async fn shown<T>(&self, work: impl Future<Output = Option<T>>, title: String) -> Option<T> {
+        self.with_progress(work, title, &Stop::default()).await.ok()
     }
 
     /// Waits for work, and shows progress when it takes longer than a moment. Work that comes
@@ -533,7 +561,7 @@ impl Session {
             let mut state = self.state();
             let state = &mut *state;
             let Some(own) = state.folders.get_mut(folder) else { return Ok(()) };
-            own.chosen.profile = Some(Some(Input::of_user(path, &own.root)?));
+            own.chosen.profile = Some(Some(Input::of_user(path, &own.root, own.config())?));
             own.layers.set_for_session("query.type", value_type.map_or(Value::Null, Value::String));
             own.read_settings(&state.trust);
         }

@@ -291,13 +291,15 @@ pub async fn revoke(connection: &Connection, grant: &Grant) -> Result<bool, Sour
     may_carry_secrets(&endpoint)?;
     let http = Http::new(&bare(connection, &endpoint))?;
     let token = grant.refresh_token.as_ref().unwrap_or(&grant.access_token);
-    let mut form = url::form_urlencoded::Serializer::new(String::new());
-    form.append_pair("token", token);
-    if let Some(client_id) = &grant.client_id {
-        form.append_pair("client_id", client_id);
-    }
-    let request =
-        http.client().post(endpoint).header("content-type", "application/x-www-form-urlencoded").body(form.finish());
+    let form = {
+        let mut form = url::form_urlencoded::Serializer::new(String::new());
+        form.append_pair("token", token);
+        if let Some(client_id) = &grant.client_id {
+            form.append_pair("client_id", client_id);
+        }
+        form.finish()
+    };
+    let request = http.client().post(endpoint).header("content-type", "application/x-www-form-urlencoded").body(form);
     let reply = http.send(request, DEADLINE, &Progress::default()).await?;
     match http.refusal(&reply) {
         None => Ok(true),

@@ -81,7 +81,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// What the arguments ask for.
 fn request(arguments: &Arguments) -> Result<Request, Failure> {
     if let Some(text) = arguments.query.as_deref().filter(|text| address::is_address(text)) {
-        return Ok(address::request(text)?);
+        let configured = arguments.server.connection_if_any().ok().flatten();
+        return Ok(address::link(text, configured.as_ref())?.request);
     }
     let connection = arguments.server.connection()?;
     let query = query(arguments)?;

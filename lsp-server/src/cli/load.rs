@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use profiler_core::attribute::analysis::{Analysis, ComparedTo};
-use profiler_core::attribute::{FileGroups, MAX_FILTERS};
+use profiler_core::attribute::{FileGroups, Filter, MAX_FILTERS};
 use profiler_core::cancel::CancelFlag;
 use profiler_core::decode::{Limits, decode};
 use profiler_core::paths::{Workspace, WorkspaceOptions};
@@ -23,6 +23,8 @@ pub(super) struct Loaded {
     pub(super) profile: Arc<Profile>,
     /// When it was there for certain, for files.
     pub(super) taken_here: Option<SystemTime>,
+    /// What of it is counted on the page that it was given by.
+    pub(super) filters: Vec<Filter>,
 }
 
 impl Loaded {
@@ -40,7 +42,7 @@ pub(super) fn load(path: &Path) -> Result<Loaded, Failure> {
     let name = path.display();
     if path.as_os_str() == "-" {
         let profile = Arc::new(read(io::stdin(), "standard input")?);
-        return Ok(Loaded { origin: "-".to_owned(), profile, taken_here: None });
+        return Ok(Loaded { origin: "-".to_owned(), profile, taken_here: None, filters: Vec::new() });
     }
     let fail = |error: io::Error| {
         let what = match error.kind() {
@@ -60,7 +62,7 @@ pub(super) fn load(path: &Path) -> Result<Loaded, Failure> {
     }
     let profile = Arc::new(read(file, &name.to_string())?);
     let origin = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    Ok(Loaded { origin, profile, taken_here: metadata.modified().ok() })
+    Ok(Loaded { origin, profile, taken_here: metadata.modified().ok(), filters: Vec::new() })
 }
 
 fn read(mut reader: impl Read + Send, name: &str) -> Result<Profile, Failure> {
@@ -168,10 +170,11 @@ impl Input {
                 .map_err(|error: ValueTypeError| Failure::Usage(format!("{}: {error}", self.new.origin)))?,
             None => profile.meta().default_value_type,
         };
+        let filters: Vec<Filter> = self.new.filters.iter().chain(&selection.filters).cloned().collect();
         let cancelled = |_| Failure::Input("cancelled".to_owned());
         let own_groups = groups(profile, workspace);
-        let mut analysis = Analysis::new(Arc::clone(profile), own_groups, value_type, &selection.filters, &never)
-            .map_err(cancelled)?;
+        let mut analysis =
+            Analysis::new(Arc::clone(profile), own_groups, value_type, &filters, &never).map_err(cancelled)?;
         let compared = match &self.base {
             None => None,
             Some(base) => {

@@ -9,6 +9,7 @@ use profiler_core::view::data;
 
 use super::Failure;
 use super::load::Loaded;
+use super::server::Server;
 use crate::auth::Keeper;
 use crate::loader::{self, decode_fetched};
 use crate::source::query::ProfileType;
@@ -22,15 +23,21 @@ impl From<SourceError> for Failure {
 
 /// Fetches and decodes the profile at an address.
 pub(super) fn load(text: &str) -> Result<Loaded, Failure> {
-    let request = address::request(text)?;
-    let fetched = fetch(&request)?;
-    decoded(&fetched)
+    let configured = Server::default().connection_if_any().ok().flatten();
+    let link = address::link(text, configured.as_ref())?;
+    let fetched = fetch(&link.request)?;
+    Ok(Loaded { filters: link.filters, ..decoded(&fetched)? })
 }
 
 /// Decodes what was fetched.
 pub(super) fn decoded(fetched: &Fetched) -> Result<Loaded, Failure> {
     match decode_fetched(fetched, &Limits::default(), &CancelFlag::new()) {
-        Ok(profile) => Ok(Loaded { origin: fetched.name.clone(), profile: Arc::new(profile), taken_here: None }),
+        Ok(profile) => Ok(Loaded {
+            origin: fetched.name.clone(),
+            profile: Arc::new(profile),
+            taken_here: None,
+            filters: Vec::new(),
+        }),
         Err(loader::Failure::Failed(why)) => Err(Failure::Input(why)),
         Err(loader::Failure::Cancelled) => Err(Failure::Input("cancelled".to_owned())),
     }

@@ -11,7 +11,7 @@ use tower_lsp::jsonrpc::Error;
 
 use super::ext::{Callers, Neighbour};
 use super::hotspots::Hotspot;
-use super::{actions, calls, ext, hotspots, invalid, matches, on_pool, places, status};
+use super::{actions, calls, ext, hotspots, invalid, matches, on_pool, places, remote, status};
 use crate::commands::{CommandCall, RecordedEvent, Subject};
 use crate::config::HintMode;
 use crate::loader::Input;
@@ -46,6 +46,16 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
             let texts: Vec<String> = filters.iter().map(ToString::to_string).collect();
             set(session, "query.filters", json!(texts))?;
         }
+        CommandCall::Query { selector, range } => return remote::query(session, selector, range).await,
+        CommandCall::SetTimeRange { range } => return remote::set_time_range(session, range.as_deref()),
+        CommandCall::ImportUrl { url } => return remote::import(session, &url),
+        CommandCall::CopyLink { file, line } => {
+            return remote::link(session, file.as_deref(), line).map(|url| json!(url));
+        }
+        CommandCall::OpenInBrowser { file, line } => return remote::open(session, file.as_deref(), line),
+        CommandCall::SignIn { device } => return remote::sign_in(session, device),
+        CommandCall::SignOut {} => return remote::sign_out(session).await,
+        CommandCall::SwitchProject { project } => return remote::switch_project(session, project.as_deref()).await,
         CommandCall::Refresh {} => {
             let count = session.state().folders.len();
             for folder in 0..count {
@@ -73,7 +83,8 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
                 if !own.has_profile() {
                     return Err(invalid("no profile is open to compare; run perflens.openProfile first"));
                 }
-                let base = Input::of_user(&path, &own.root).map_err(|error| invalid(error.to_string()))?;
+                let base =
+                    Input::of_user(&path, &own.root, own.config()).map_err(|error| invalid(error.to_string()))?;
                 own.chosen.base = Some(Some(base));
             }
             set(session, "query.normalize", json!(normalize))?;

@@ -17,6 +17,7 @@ pub mod hover;
 pub mod lenses;
 mod matches;
 pub mod places;
+mod remote;
 pub mod status;
 
 use profiler_core::cancel::CancelFlag;

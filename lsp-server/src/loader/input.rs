@@ -9,8 +9,9 @@ use profiler_core::decode::{DecodeErrorKind, Limits, decode};
 use profiler_core::profile::Profile;
 
 use super::Failure;
+use crate::config::Config;
 use crate::source::query::Matcher;
-use crate::source::{Fetched, Request, SourceError, address};
+use crate::source::{Fetched, Request, SourceError, address, settings};
 
 /// Where a profile comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,11 +24,13 @@ pub enum Input {
 
 impl Input {
     /// What a user means: an address, or a file in a folder.
-    pub fn of_user(text: &Path, folder: &Path) -> Result<Self, SourceError> {
-        match text.to_str().filter(|text| address::is_address(text)) {
-            Some(text) => Ok(Self::Remote(Box::new(address::request(text)?))),
-            None => Ok(Self::File(folder.join(text))),
-        }
+    pub fn of_user(text: &Path, folder: &Path, config: &Config) -> Result<Self, SourceError> {
+        let Some(text) = text.to_str().filter(|text| address::is_address(text)) else {
+            return Ok(Self::File(folder.join(text)));
+        };
+        // A mistake in the settings of the server is nothing to an address.
+        let configured = settings::connection(&config.source, folder).ok().flatten();
+        Ok(Self::Remote(Box::new(address::link(text, configured.as_ref())?.request)))
     }
 
     /// For people: the file's name, or the query.

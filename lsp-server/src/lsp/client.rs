@@ -136,6 +136,13 @@ impl Editor {
         Self::patiently(wait).await.is_some_and(|result| result.success)
     }
 
+    /// Opens an address outside of the editor; whether it did.
+    pub async fn open(&self, uri: Url) -> bool {
+        let parameters = ShowDocumentParams { uri, external: Some(true), take_focus: Some(true), selection: None };
+        let wait = self.ask::<lsp_types::request::ShowDocument>(parameters);
+        Self::patiently(wait).await.is_some_and(|result| result.success)
+    }
+
     /// Replaces the diagnostics of a document.
     pub fn publish(&self, uri: Url, diagnostics: Vec<lsp_types::Diagnostic>, version: Option<i32>) {
         let parameters = lsp_types::PublishDiagnosticsParams { uri, diagnostics, version };

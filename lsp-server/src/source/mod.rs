@@ -17,6 +17,8 @@
 //! | [`connection`] | how a server is reached, what a secret belongs to |
 //! | [`query`], [`time`] | what is asked, and its text |
 //! | [`settings`] | the connection and query that settings describe |
+//! | [`links`] | addresses of pages, to and from queries |
+//! | [`last`] | what was last asked for in a workspace |
 //! | [`presets`] | the queries most people want |
 //! | `http`, `parca`, `pyroscope`, `pprof_http` | the wire |
 //! | [`error`] | every sentence about a failure |
@@ -28,6 +30,8 @@ pub mod address;
 pub mod connection;
 pub mod error;
 pub(crate) mod http;
+pub mod last;
+pub mod links;
 mod parca;
 mod pprof_http;
 pub mod presets;

@@ -12,7 +12,7 @@ use crate::config::toml_file::{WORKSPACE_FILE, WorkspaceFile};
 use crate::config::trust::{Trust, TrustStore};
 use crate::config::{Config, Layers, PathRule, Resolved, ServiceScope};
 use crate::loader::{Input, Part, Stop, Wish};
-use crate::source::{SourceError, settings};
+use crate::source::{ProfileQuery, Request, SourceError, settings};
 
 /// A workspace folder, or a service in one: what has a view of its own.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub struct Folder {
     pub trust: Trust,
     /// The settings in force.
     pub resolved: Resolved,
+    /// What was last asked of a server here, in this session or before.
+    pub last: Option<ProfileQuery>,
     /// What the user chose in this session, instead of what the settings say.
     pub chosen: Chosen,
     /// What is shown, or on its way.
@@ -84,6 +86,7 @@ impl Folder {
             layers: shared.clone(),
             trust: Trust::Untrusted,
             resolved: Resolved::default(),
+            last: None,
             chosen: Chosen::default(),
             wish: None,
             listed_for: HashSet::new(),
@@ -105,6 +108,7 @@ impl Folder {
             layers: self.layers.clone(),
             trust: self.trust,
             resolved: self.resolved.clone(),
+            last: None,
             chosen: Chosen::default(),
             wish: None,
             listed_for: HashSet::new(),
@@ -154,8 +158,13 @@ impl Folder {
 
     /// What the settings ask a server for, whether it is fetched at start or not.
     pub fn request(&self) -> Result<Option<Input>, SourceError> {
-        let request = settings::request(self.config(), &self.root)?;
-        Ok(request.map(|request| Input::Remote(Box::new(request))))
+        let of_settings = settings::request(self.config(), &self.root)?;
+        // What was last asked here, if there is a server to ask.
+        let last = match (&self.last, settings::connection(&self.config().source, &self.root)?) {
+            (Some(query), Some(connection)) => Some(Request { connection, query: Some(query.clone()) }),
+            _ => None,
+        };
+        Ok(last.or(of_settings).map(|request| Input::Remote(Box::new(request))))
     }
 
     /// The profile to compare with.
@@ -204,6 +213,7 @@ impl Folder {
             }
             None => (config.services(&self.root), None),
         };
+        let is_query = profile.as_ref().and_then(Input::request).is_some_and(|request| request.query.is_some());
         let chosen = |rule: &Rule| self.chosen.rules.iter().any(|chosen| chosen.from == rule.from);
         let rules = config.path_rules().into_iter().filter(|rule| !chosen(rule));
         Some(Wish {
@@ -213,7 +223,8 @@ impl Folder {
             preferred,
             base,
             normalize: config.query.normalize,
-            value_type: config.query.value_type.clone(),
+            // The answer to a query has the one type that was asked for.
+            value_type: if is_query { None } else { config.query.value_type.clone() },
             filters,
             roots,
             rules: rules.chain(self.chosen.rules.iter().map(Rule::from)).collect(),

@@ -1,0 +1,118 @@
+//! Profiling servers in an editor: what can be asked is offered, what is asked is shown on the
+//! lines, and a workspace that is not trusted causes no request.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use perflens_tests::lsp::{Answer, Client, DEMO, DEMO_HINTS, Scene, Start, editor};
+use perflens_tests::parca::FakeParca;
+use serde_json::{Value, json};
+
+const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta";
+
+fn parca() -> FakeParca {
+    let parca = FakeParca::start();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970");
+    let now = i64::try_from(since.as_nanos()).expect("it is before 2262");
+    let profile = DEMO.replace("!default cpu", "!duration 10_000_000_000");
+    parca.parca().store("process_cpu", &[("job", "a")], now - 60_000_000_000, &profile);
+    parca
+}
+
+fn options(parca: &FakeParca, more: &Value) -> Value {
+    let mut options = json!({
+        "workspaceTrusted": true,
+        "source": { "address": parca.http.url("") },
+    });
+    if let (Some(options), Some(more)) = (options.as_object_mut(), more.as_object()) {
+        options.extend(more.clone());
+    }
+    options
+}
+
+fn start(scene: &Scene, parca: &FakeParca, more: &Value) -> Start {
+    scene.without_profile(editor("neovim 0.11")).options(options(parca, more))
+}
+
+fn shows_the_demo(client: &mut Client, uri: &str) {
+    assert_eq!(client.hints_soon(uri).len(), DEMO_HINTS.len());
+}
+
+#[test]
+fn what_the_server_has_is_offered_and_shown() {
+    let (scene, parca) = (Scene::demo(), parca());
+    let dialogs = |method: &str, params: &Value| {
+        let is_question = method == "window/showMessageRequest" && params["message"].as_str()?.contains("for what?");
+        is_question.then(|| Answer::Result(json!({ "title": "on-CPU 1h" })))
+    };
+    let mut client = start(&scene, &parca, &json!({})).answers(dialogs).start();
+    let uri = client.open(&scene.path("src/main.rs"));
+    let offered = client.command("perflens.query", json!([]));
+    assert_eq!(offered["choices"][0], "on-CPU 15m");
+    shows_the_demo(&mut client, &uri);
+    assert_eq!(parca.calls(), ["ProfileTypes", "Query"]);
+    // Other files and filters are no new query; another time is.
+    let lib = client.open(&scene.path("src/lib.rs"));
+    assert!(!client.hints(&lib).is_empty());
+    client.command("perflens.setTimeRange", json!(["24h"]));
+    client.until("it is asked again", |_| (parca.calls().len() == 3).then_some(()));
+    let link = client.command("perflens.copyLink", json!([uri, 8]));
+    let link = link.as_str().expect("it is an address");
+    assert!(link.contains("time_selection_a=absolute") && link.contains("source_filename=src%2Fmain.rs"), "{link}");
+    // The page of it shows the same.
+    client.command("perflens.importUrl", json!([link]));
+    client.until("it is asked for these times", |_| (parca.calls().len() == 4).then_some(()));
+    shows_the_demo(&mut client, &uri);
+}
+
+#[test]
+fn a_query_with_labels_is_asked_as_it_is_written() {
+    let (scene, parca) = (Scene::demo(), parca());
+    let mut client = start(&scene, &parca, &json!({})).start();
+    let uri = client.open(&scene.path("src/main.rs"));
+    client.command("perflens.query", json!([format!("{CPU}{{job=~\"a|b\"}}"), "1h"]));
+    shows_the_demo(&mut client, &uri);
+    client.command("perflens.query", json!([format!("{CPU}{{job=\"nobody\"}}")]));
+    let told = client.until("the failure is told", |client| {
+        let told = client.received("window/showMessage");
+        told.into_iter().map(|it| it["message"].to_string()).find(|text| text.contains("has no data for this"))
+    });
+    assert!(told.contains("nobody"), "{told}");
+    shows_the_demo(&mut client, &uri);
+    let refused =
+        client.refused("workspace/executeCommand", json!({ "command": "perflens.query", "arguments": ["nonsense"] }));
+    assert!(refused["message"].to_string().contains("is no profile type"), "{refused}");
+}
+
+#[test]
+fn the_settings_query_is_fetched_at_start_only_when_that_is_asked_for() {
+    let (scene, parca) = (Scene::demo(), parca());
+    let query = json!({ "query": { "selector": CPU } });
+    let mut client = start(&scene, &parca, &query).start();
+    let uri = client.open(&scene.path("src/main.rs"));
+    assert_eq!((client.hints(&uri).len(), parca.calls().len()), (0, 0));
+    client.command("perflens.refresh", json!([]));
+    shows_the_demo(&mut client, &uri);
+    drop(client);
+    let asks = json!({ "query": { "selector": CPU }, "source": { "address": parca.http.url(""), "atStart": true } });
+    let mut client = start(&scene, &parca, &asks).start();
+    let uri = client.open(&scene.path("src/main.rs"));
+    shows_the_demo(&mut client, &uri);
+}
+
+#[test]
+fn a_workspace_that_is_not_trusted_causes_no_request() {
+    let (scene, parca) = (Scene::demo(), parca());
+    let text = format!(
+        "[source]\naddress = \"{}\"\natStart = true\nverifyTls = false\n[query]\nselector = \"{CPU}\"\n",
+        parca.http.url("")
+    );
+    scene.write("perflens.toml", text);
+    let mut client = scene.without_profile(editor("neovim 0.11")).options(json!({})).start();
+    let uri = client.open(&scene.path("src/main.rs"));
+    assert_eq!(client.hints(&uri).len(), 0);
+    client.command("perflens.refresh", json!([]));
+    let refused =
+        client.refused("workspace/executeCommand", json!({ "command": "perflens.query", "arguments": [CPU] }));
+    assert!(refused["message"].to_string().contains("no profiling server is set"), "{refused}");
+    assert_eq!(parca.http.asked().len(), 0);
+}
