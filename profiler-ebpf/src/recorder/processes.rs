@@ -27,8 +27,9 @@ const FREE: &str = "perflens_free_sample";
 const SYMBOLS: [&str; 4] = [ALLOC, FREE, python::RUNTIME, python::VERSION];
 /// When the mappings of a new program are looked at again, in nanoseconds: its libraries come one by one.
 const SETTLING: [u64; 4] = [2_000_000, 6_000_000, 20_000_000, 100_000_000];
-/// Shortest and longest time, in nanoseconds, before an unknown address is worth another look.
-const QUIET: Range<u64> = 5_000_000..1_000_000_000;
+/// Shortest and longest time, in nanoseconds, before an unknown address is worth another look. Runtimes that compile
+/// turn memory into code all the while, so the longest must not be long.
+const QUIET: Range<u64> = 5_000_000..250_000_000;
 
 /// A file, by what tells whether it changed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -217,14 +218,17 @@ impl Processes {
     pub(super) fn unmapped<W: io::Write + AsFd>(
         &mut self,
         pid: u32,
+        address: u64,
         now: u64,
         kernel: &mut Kernel,
         output: &mut Output<W>,
     ) {
         let changed = self.scan(pid, now, kernel, output);
         if let Some(entry) = self.entries.get_mut(&pid) {
-            // Nothing new there: it will not become interesting soon.
-            entry.quiet = if changed { QUIET.start } else { (entry.quiet * 2).min(QUIET.end) };
+            // Nothing there: it will not become interesting soon. The word of it may have waited while tables were
+            // made, and the address be known by now.
+            let known = entry.known.iter().any(|known| known.line.range.contains(&address));
+            entry.quiet = if changed || known { QUIET.start } else { (entry.quiet * 2).min(QUIET.end) };
             kernel.replace_process(pid, entry.slice, now + entry.quiet);
         }
     }

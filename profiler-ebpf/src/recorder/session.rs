@@ -337,7 +337,9 @@ impl Session<'_> {
                 self.allocations.forget(tgid);
                 self.processes.exited(tgid, time, self.output);
             }
-            NoticeKind::Unmapped { .. } => self.processes.unmapped(tgid, now(), &mut self.kernel, self.output),
+            NoticeKind::Unmapped { address } => {
+                self.processes.unmapped(tgid, address, now(), &mut self.kernel, self.output);
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::Command;
 
-use profiler_ebpf::protocol::Sample;
+use profiler_ebpf::protocol::{Sample, StackEnd};
 
 use crate::recording::{Held, Recording, possible, start};
 
@@ -89,10 +89,11 @@ fn python_to_the_line() {
         assert!(recording.codes.values().all(|code| code.name != "inner" || code.first_line == 5));
         assert!(recording.codes.values().any(|code| code.file.ends_with("/programs/work.py")));
 
-        // Every run of Python frames has a native evaluation loop to belong to.
+        // Every run of Python frames has a native evaluation loop to belong to, in stacks that are whole.
         let mut matching = 0;
-        let with_frames: Vec<Sample> =
-            recording.samples.iter().filter(|sample| !sample.interpreter.is_empty()).cloned().collect();
+        let whole = |sample: &&Sample| !sample.interpreter.is_empty() && sample.end == StackEnd::Complete as i32;
+        let with_frames: Vec<Sample> = recording.samples.iter().filter(whole).cloned().collect();
+        assert!(with_frames.len() > 100, "{version}: {} whole stacks", with_frames.len());
         for sample in &with_frames {
             let entries = sample.interpreter.iter().filter(|frame| frame.entry).count();
             let loops =

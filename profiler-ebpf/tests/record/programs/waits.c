@@ -113,6 +113,8 @@ int main(int argc, char **argv)
 		off_cpu();
 		_exit(0);
 	} else if (!strcmp(name, "alloc")) {
+		/* What a program allocates before its libraries are known has no names, by design. */
+		pause_ms(400);
 		keeps();
 		passes();
 		grows();
