@@ -12,7 +12,7 @@
 //! Rules are few (a few hundred in a large file) and shared by all files, see [`Rules`].
 //!
 //! What is not here: processes and their mappings, and any reading of files beyond what is handed in.
-//! The processor's part is in [`x86_64`] alone.
+//! The processor's part is in `x86_64` alone.
 
 mod go;
 mod image;
