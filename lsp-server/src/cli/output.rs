@@ -48,8 +48,13 @@ pub(super) fn json(data: &impl Serialize) -> Result<(), Failure> {
 
 /// Prints a document as markdown.
 pub(super) fn markdown(document: &Document) -> Result<(), Failure> {
+    plain(&markdown::render(document))
+}
+
+/// Prints text as it is.
+pub(super) fn plain(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(markdown::render(document).as_bytes())?;
+    out.write_all(text.as_bytes())?;
     out.flush()?;
     Ok(())
 }

@@ -1,14 +1,19 @@
 //! `perflens report`.
 
+use std::fs;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use profiler_core::attribute::analysis::{Analysis, ComparedTo};
+use profiler_core::attribute::{GroupId, Place};
+use profiler_core::cancel::CancelFlag;
 use profiler_core::view::hotspots::{self, By, Options};
+use profiler_core::view::page::{self, Content};
+use profiler_core::view::source::Source;
 use profiler_core::view::{compare, report};
 
 use super::load::Input;
-use super::output::{self, Format};
-use super::{Baseline, Failure, Selection, explain_command};
+use super::{Baseline, Failure, Selection, convert, explain_command, output};
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
@@ -21,6 +26,8 @@ Examples:
       functions, for the requests of one route
   perflens report new.pb.gz --base old.pb.gz --workspace .
       what has changed since, and whether it is more than noise
+  perflens report cpu.pb.gz --workspace . --format html > cpu.html
+      one page for a browser: flame graph, lines and their source; nothing private
   perflens report heap.pb.gz --type alloc_objects --format json --top 0
       every row, exact, for a program")]
 pub(super) struct Arguments {
@@ -46,6 +53,18 @@ pub(super) struct Arguments {
     /// Rows of each table; 0 means all
     #[arg(long, value_name = "N", default_value_t = 20)]
     top: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Tables for people
+    Text,
+    /// Exact numbers for programs
+    Json,
+    /// The tables for pull requests, chats and assistants
+    Markdown,
+    /// One page with flame graph and source, for a browser
+    Html,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -80,12 +99,50 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         top: arguments.top,
         explain: explain.as_deref(),
     };
+    if arguments.format == Format::Html {
+        return html(&arguments.selection, &input, &analysis, compared.map(|(compared, _)| compared), options);
+    }
     let document = match compared {
         Some((compared, base)) => compare::comparison(&analysis, compared, &base.origin, &options),
         None => hotspots::hotspots(&analysis, &options),
     };
     match arguments.format {
         Format::Markdown => output::markdown(&document),
-        Format::Text | Format::Json => output::text(&document),
+        Format::Text | Format::Json | Format::Html => output::text(&document),
     }
+}
+
+/// Most bytes of a file whose source is shown.
+const MAX_SOURCE: u64 = 16 << 20;
+
+/// Writes the page, which may leave the machine.
+fn html(
+    selection: &Selection,
+    input: &Input,
+    analysis: &Analysis,
+    compared: Option<&ComparedTo>,
+    options: Options<'_>,
+) -> Result<(), Failure> {
+    let private = convert::private(Vec::new());
+    let roots: Vec<PathBuf> = selection.workspace.iter().filter_map(|root| fs::canonicalize(root).ok()).collect();
+    let content = Content {
+        origins: (&input.new.origin, input.base.as_ref().map_or("", |base| &base.origin)),
+        compared,
+        options,
+        source: &|file| source(analysis, &roots, file),
+        clean: &|text| private.clean(text),
+    };
+    let page =
+        page::page(analysis, &content, &CancelFlag::new()).map_err(|_| Failure::Input("cancelled".to_owned()))?;
+    output::plain(&page)
+}
+
+/// The text of a file of the workspace; of no other, and of none that a link leads out of it to.
+fn source(analysis: &Analysis, roots: &[PathBuf], file: GroupId) -> Option<Source> {
+    let placement = analysis.groups.get(file).placement.as_ref()?;
+    let real = fs::canonicalize(placement.path.as_ref().filter(|_| placement.place == Place::Workspace)?).ok()?;
+    let metadata = fs::metadata(&real).ok()?;
+    let may_be_read = metadata.is_file() && metadata.len() <= MAX_SOURCE;
+    let is_inside = roots.iter().any(|root| real.starts_with(root));
+    (may_be_read && is_inside).then(|| fs::read(&real).ok().map(|bytes| Source::new(&bytes)))?
 }

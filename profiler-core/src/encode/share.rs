@@ -160,7 +160,7 @@ impl Private {
     }
 
     /// A text without what is private.
-    fn clean(&self, text: &str) -> String {
+    pub fn clean(&self, text: &str) -> String {
         let mut text = text.to_owned();
         let home = self.home.trim_end_matches('/');
         // A home of `/` or `/root/..` would turn every path into `~`.

@@ -95,11 +95,7 @@ pub fn table(analysis: &Analysis, options: &Options<'_>) -> Option<Block> {
     let has_no_lines = options.by == By::Line && analysis.costs.lines.is_empty();
     let options = &Options { by: if has_no_lines { By::Function } else { options.by }, ..*options };
     let numbers = Numbers::of(analysis);
-    let mut rows: Vec<Row<'_>> = rows(analysis, options.by).filter(|row| is_listed(analysis, row.file)).collect();
-    if !summary::knows_own(analysis) {
-        // With a workspace rows come by what they cause, which is not known here.
-        rows.sort_by_key(|row| std::cmp::Reverse(row.cost.cumulative.unsigned_abs()));
-    }
+    let rows = listed(analysis, options.by);
     if rows.is_empty() {
         return None;
     }
@@ -118,6 +114,16 @@ pub fn table(analysis: &Analysis, options: &Options<'_>) -> Option<Block> {
     let hidden = rows.len().saturating_sub(options.limit());
     let more = summary::more(hidden, options.by.noun(hidden));
     Some(Block::Table { caption, table, footers: more.into_iter().collect() })
+}
+
+/// The rows of [`table`], the dearest first.
+pub(super) fn listed(analysis: &Analysis, by: By) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row<'_>> = rows(analysis, by).filter(|row| is_listed(analysis, row.file)).collect();
+    if !summary::knows_own(analysis) {
+        // With a workspace rows come by what they cause, which is not known here.
+        rows.sort_by_key(|row| std::cmp::Reverse(row.cost.cumulative.unsigned_abs()));
+    }
+    rows
 }
 
 /// Every row, in the order of reports.
@@ -191,7 +197,7 @@ pub(super) fn place_cells(analysis: &Analysis, by: By, row: &Row<'_>) -> Vec<Spa
 }
 
 /// What no line of the workspace causes, a row per package or binary.
-fn elsewhere(analysis: &Analysis, options: &Options<'_>) -> Option<Block> {
+pub(super) fn elsewhere(analysis: &Analysis, options: &Options<'_>) -> Option<Block> {
     let numbers = Numbers::of(analysis);
     let accounting = &analysis.costs.accounting;
     let shown = accounting.shown()?;

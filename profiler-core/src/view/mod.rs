@@ -6,7 +6,8 @@
 //! ```text
 //!                 ┌▶ report, annotate ──────────▶ JSON
 //! Analysis ──view─┤                          ┌──▶ text ──────▶ terminal, pipe
-//!                 ├▶ hotspots, … ─▶ Document ┴──▶ markdown ──▶ chat, pull request
+//!                 ├▶ hotspots, … ─▶ Document ┼──▶ markdown ──▶ chat, pull request
+//!                 │                          └──▶ html, page ▶ browser
 //!                 └▶ FileIndex ─▶ hint, lens, hover, heat ───▶ editor
 //! ```
 //!
@@ -26,9 +27,11 @@ pub mod hint;
 pub mod hot_list;
 pub mod hotspots;
 pub mod hover;
+pub mod html;
 pub mod label;
 pub mod lens;
 pub mod markdown;
+pub mod page;
 pub mod report;
 pub mod source;
 pub mod status;

@@ -67,6 +67,21 @@ impl Column {
         Self { heading: String::new(), gap: 1, least: 0, is_right: false, fit: Fit::End }
     }
 
+    /// What stands above it; empty for columns that the heading to their right reaches over.
+    pub(super) fn heading(&self) -> &str {
+        &self.heading
+    }
+
+    /// Whether it holds numbers, their ends below each other.
+    pub(super) fn is_number(&self) -> bool {
+        self.is_right
+    }
+
+    /// Whether it holds source lines, whose blanks mean something.
+    pub(super) fn is_code(&self) -> bool {
+        self.fit == Fit::End
+    }
+
     /// The same column, so many blanks away from the one before.
     #[must_use]
     pub fn after(self, gap: usize) -> Self {
