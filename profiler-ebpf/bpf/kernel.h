@@ -90,7 +90,12 @@ struct signal_struct {
 	atomic_t live;
 } RELOCATED;
 
+struct sched_entity {
+	u64 sum_exec_runtime;
+} RELOCATED;
+
 struct task_struct {
+	struct sched_entity se;
 	int pid, tgid;
 	u32 __state;
 	struct task_struct *group_leader;

@@ -139,7 +139,7 @@ struct notice {
 
 /* Counters, added up over CPUs by the recorder. */
 enum {
-	COUNT_TICKS = 0,      /* times the clock struck, idle or not */
+	COUNT_HELD_BACK = 0,  /* times the clock should have struck while a thread ran, and did not */
 	COUNT_SAMPLES = 1,    /* samples sent */
 	COUNT_RING_FULL = 2,  /* samples that found no room */
 	COUNT_OTHER_USER = 3, /* samples of tasks that are not the caller's */

@@ -89,7 +89,6 @@ pub(super) fn record(
         dark: 0,
         dark_reported: 0,
         slow_reported: 0,
-        throttled: 0,
         samples: 0,
         complete: 0,
         started: 0,
@@ -130,7 +129,6 @@ struct Session<'a> {
     /// Samples dropped because the parent was slow, as reported.
     slow_reported: u64,
     /// Times that the clock should have struck and did not, as reported.
-    throttled: u64,
     samples: u64,
     complete: u64,
     started: u64,
@@ -352,14 +350,13 @@ impl Session<'_> {
     fn report_losses(&mut self) {
         let counters = self.kernel.counters();
         let old = std::mem::replace(&mut self.counted, counters);
-        let throttled = self.throttled(counters);
         for (reason, samples) in [
             (Loss::RingFull, counters.ring_full - old.ring_full),
             (Loss::OtherUser, counters.other_user - old.other_user + self.dark - self.dark_reported),
             (Loss::MapFull, counters.map_full - old.map_full),
             (Loss::NotTaken, counters.not_taken - old.not_taken),
             (Loss::ParentSlow, self.output.dropped() - self.slow_reported),
-            (Loss::Throttled, throttled),
+            (Loss::Throttled, counters.held_back - old.held_back),
         ] {
             if samples > 0 {
                 self.output.send(event::Kind::Lost(Lost { reason: reason as i32, samples }));
@@ -367,28 +364,6 @@ impl Session<'_> {
         }
         self.dark_reported = self.dark;
         self.slow_reported = self.output.dropped();
-    }
-
-    /// Samples that are missing because the clock struck less often than it should, since the last call.
-    ///
-    /// The kernel holds sampling back when it takes too much time, and tells nobody. A timer strikes on idle CPUs too,
-    /// so what is missing is known; how much of it were ours is estimated by our share of the rest.
-    fn throttled(&mut self, counters: Counters) -> u64 {
-        if self.kernel.clock() != Clock::CpuClock || !self.kernel.sources().cpu {
-            return 0;
-        }
-        let seconds = Duration::from_nanos(now().saturating_sub(self.started)).as_secs_f64();
-        let expected = seconds * f64::from(self.kernel.frequency()) * self.kernel.cpus() as f64;
-        let missing = expected - counters.ticks as f64;
-        // A late start, a stolen CPU and a timer's slack are not worth words.
-        if missing < expected * 0.1 || counters.ticks == 0 {
-            return 0;
-        }
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate, and positive")]
-        let all = (missing * counters.samples as f64 / counters.ticks as f64) as u64;
-        let new = all.saturating_sub(self.throttled);
-        self.throttled += new;
-        new
     }
 
     fn progress(&self) -> Progress {

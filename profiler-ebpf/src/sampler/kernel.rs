@@ -192,8 +192,8 @@ pub struct Kernel {
 /// What the kernel program counted since it was loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// How often the clock struck, on idle CPUs as well.
-    pub ticks: u64,
+    /// How often the clock should have struck while a thread ran, and did not.
+    pub held_back: u64,
     /// Samples sent.
     pub samples: u64,
     /// Samples that found no room in the ring.
@@ -438,7 +438,7 @@ impl Kernel {
         let sum =
             |counter: Counter| self.counters.get(&(counter as u32), 0).map_or(0, |values| values.iter().copied().sum());
         Counters {
-            ticks: sum(Counter::Ticks),
+            held_back: sum(Counter::HeldBack),
             samples: sum(Counter::Samples),
             ring_full: sum(Counter::RingFull),
             other_user: sum(Counter::OtherUser),

@@ -7,7 +7,7 @@
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 pub(super) enum Counter {
-    Ticks,
+    HeldBack,
     Samples,
     RingFull,
     OtherUser,

@@ -148,6 +148,49 @@ fn a_recorder_in_its_own_pid_namespace() {
     assert!(recording.samples.iter().all(|sample| sample.pid < 100), "numbers are those of the namespace");
 }
 
+/// A limit of the whole system, put back in the end.
+struct SampleRate(String);
+
+const SAMPLE_RATE: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
+
+impl SampleRate {
+    fn limited_to(rate: u32) -> Self {
+        let old = std::fs::read_to_string(SAMPLE_RATE).unwrap();
+        std::fs::write(SAMPLE_RATE, rate.to_string()).unwrap();
+        Self(old)
+    }
+}
+
+impl Drop for SampleRate {
+    fn drop(&mut self) {
+        let _ = std::fs::write(SAMPLE_RATE, &self.0);
+    }
+}
+
+/// The kernel throttles quietly: taken and held back together are what the clock should have struck.
+#[test]
+fn what_the_kernel_holds_back_is_counted() {
+    if !possible() {
+        return;
+    }
+    let programs = Programs::new();
+    let program = programs.build("cases", "cases.c", CC);
+    let mut held = Held::new(&program, &["burn", "2"]);
+    let mut recording = Recording::default();
+    let mut recorder = Recorder::new(&mut recorder(), start(999), &[(held.pid(), held.pidfd())]);
+    recorder.attached(&mut recording);
+    // Below what was asked for when sampling began; the kernel refuses to begin with it.
+    let limited = SampleRate::limited_to(250);
+    held.release();
+    assert!(wait(&mut held.child));
+    drop(limited);
+    recorder.rest(&mut recording);
+    let lost = recording.lost(Loss::Throttled);
+    assert!(lost > 100, "{lost} held back, {} taken", recording.samples.len());
+    let due = lost + recording.samples.len() as u64;
+    assert!(due <= 2200, "{due} samples of 2 s");
+}
+
 /// Killed in the middle; its last moments are not lost.
 #[test]
 fn a_program_that_dies() {
