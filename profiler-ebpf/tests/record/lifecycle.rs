@@ -155,8 +155,8 @@ const SAMPLE_RATE: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
 
 impl SampleRate {
     fn limited_to(rate: u32) -> Self {
-        let old = std::fs::read_to_string(SAMPLE_RATE).unwrap();
-        std::fs::write(SAMPLE_RATE, rate.to_string()).unwrap();
+        let old = std::fs::read_to_string(SAMPLE_RATE).expect("it can be read");
+        std::fs::write(SAMPLE_RATE, rate.to_string()).expect("root may");
         Self(old)
     }
 }
