@@ -25,10 +25,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let progress = progress.ok_or("it was cut off")?;
     println!(
-        "samples={samples} complete={:.2} frames={:.1} lost={lost} cpu_ms={} memory_mib={}",
+        "samples={samples} complete={:.2} frames={:.1} lost={lost} cpu_ms={} sampling_ms={} memory_mib={}",
         complete as f64 * 100.0 / samples.max(1) as f64,
         frames as f64 / samples.max(1) as f64,
         progress.recorder_ns / 1_000_000,
+        progress.sampling_ns / 1_000_000,
         progress.memory >> 20,
     );
     Ok(())

@@ -113,6 +113,7 @@ impl<W: Write> Out<W> {
             samples: self.samples,
             complete: self.complete,
             recorder_ns: nanoseconds(time.tv_sec, time.tv_nsec),
+            sampling_ns: 0,
             memory: resident_memory(),
         }
     }

@@ -467,6 +467,10 @@ pub struct Progress {
     /// Memory of the recorder and its maps, in bytes.
     #[prost(uint64, tag = "4")]
     pub memory: u64,
+    /// Time spent taking samples, in nanoseconds: it is taken from the programs recorded, and the processor's own cost of
+    /// the interrupt comes on top. 0 where the kernel copies stacks and does not tell.
+    #[prost(uint64, tag = "5")]
+    pub sampling_ns: u64,
 }
 
 /// Why a recording ended.

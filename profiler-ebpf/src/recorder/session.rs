@@ -377,6 +377,7 @@ impl Session<'_> {
             samples: self.samples,
             complete: self.complete,
             recorder_ns: u64::try_from(used).unwrap_or_default(),
+            sampling_ns: self.kernel.counters().nanoseconds,
             memory: resident * 4096 + self.kernel.memory(),
         }
     }
