@@ -5,8 +5,10 @@
 //!   with the workspace it belongs to.
 //! * [`pprof`] writes and reads pprof messages, also in the odd ways that are legal.
 //! * [`cli`] builds and runs the program, and reads the JSON of its reports.
+//! * [`fetch`] runs `perflens fetch`.
 //! * [`http`] is a server with faults on demand.
 //! * [`parca`] is a server of Parca's kind on it, and one that signs people in.
+//! * [`pyroscope`] is a server of Pyroscope's kind on it.
 //! * [`lsp`] is a client of the language server, and the editors it can pass for.
 //! * [`record`](mod@record) has programs to record, and records them.
 //! * [`reference`](mod@reference) computes the same numbers from the same bytes in the most
@@ -19,12 +21,15 @@
 #![expect(clippy::missing_panics_doc, reason = "a panic is how a test fails")]
 
 pub mod cli;
+pub mod fetch;
 pub mod http;
 pub mod large_profile;
 pub mod lsp;
 pub mod mini;
 pub mod parca;
 pub mod pprof;
+pub mod pyroscope;
 #[cfg(target_os = "linux")]
 pub mod record;
 pub mod reference;
+mod stored;

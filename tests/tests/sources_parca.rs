@@ -3,46 +3,16 @@
 
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use perflens_tests::cli::{Output, Report, Run};
+use perflens_tests::cli::Run;
+use perflens_tests::fetch::{failure, fetch, report, seconds_ago};
 use perflens_tests::http::{Does, HttpServer};
 use perflens_tests::parca::{FakeParca, frame};
 
 const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta";
 const WEB: &str = "application/grpc-web+proto";
-
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970");
-    i64::try_from(since.as_nanos()).expect("it is before 2262")
-}
-
-fn seconds_ago(seconds: i64) -> i64 {
-    now() - seconds * 1_000_000_000
-}
-
-fn fetch(server: &str, arguments: &[&str]) -> Output {
-    Run::new(["fetch", "--server", server]).args(arguments.iter().copied()).output()
-}
-
-/// Fetches, and reports what was written.
-fn report(server: &str, arguments: &[&str]) -> (Report, String) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = folder.path().join("p.pb.gz");
-    let path = file.to_str().expect("it is text");
-    let output = fetch(server, &[arguments, &["-o", path]].concat());
-    assert_eq!(output.code, Some(0), "{}", output.stderr);
-    (Run::report(&file).json(), output.stderr)
-}
-
-/// The sentence of a fetch that fails, without the port.
-fn failure(server: &str, arguments: &[&str]) -> String {
-    let output = fetch(server, arguments);
-    assert_eq!(output.code, Some(1), "{}", output.stdout);
-    let port = server.split("127.0.0.1:").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
-    output.stderr.replace(port, "PORT")
-}
 
 fn check(does: impl IntoIterator<Item = Does>, expect: &Expect) {
     let parca = FakeParca::start();

@@ -59,6 +59,11 @@ impl SourceError {
         Self::new(SourceErrorKind::Input, "", sentence)
     }
 
+    /// A server that has many profiles was asked for none of them.
+    pub(super) fn needs_query(server: &str) -> Self {
+        Self::input(format!("{server} has many profiles; say which with a query"))
+    }
+
     /// Whether asking again soon may help.
     pub fn is_transient(&self) -> bool {
         matches!(self.kind, SourceErrorKind::Network | SourceErrorKind::Busy)

@@ -20,6 +20,7 @@
 //! | [`links`] | addresses of pages, to and from queries |
 //! | [`last`] | what was last asked for in a workspace |
 //! | [`presets`] | the queries most people want |
+//! | `snapshot` | the newest state of each instance, for what must not be added up over a time |
 //! | `http`, `parca`, `pyroscope`, `pprof_http` | the wire |
 //! | [`error`] | every sentence about a failure |
 //! | [`sources`] | cache, single flight, retries |
@@ -39,6 +40,7 @@ pub mod progress;
 mod pyroscope;
 pub mod query;
 pub mod settings;
+mod snapshot;
 pub mod sources;
 pub mod time;
 mod wire;

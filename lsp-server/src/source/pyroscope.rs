@@ -1,8 +1,9 @@
 //! Pyroscope, and hosted servers that speak like it: Connect, with protocol buffers.
 //!
 //! A query is one `SelectMergeProfile`, whose answer is a pprof without any wrapping. Types that
-//! are the state of a moment are asked for the newest upload interval alone: servers tell no
-//! points of single instances, and adding up a longer time would count the heap many times.
+//! are the state of a moment go by [`snapshot`]: the points of single instances are those of
+//! `SelectSeries` grouped by every label that tells them apart, a second each. A point stands for
+//! what was uploaded in the second that ends there.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use prost::Message;
 use prost::bytes::Bytes;
+use prost::encoding::{DecodeContext, decode_key, skip_field};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserialize;
 
@@ -17,16 +19,21 @@ use super::connection::{Connection, may_carry_secrets};
 use super::error::{SourceError, SourceErrorKind as Kind};
 use super::http::{Http, is_page, words};
 use super::progress::Progress;
-use super::query::{ProfileQuery, ProfileType, TimeRange, braces};
-use super::time::{self, Instant};
+use super::query::{ProfileQuery, ProfileType, Selector, braces};
+use super::snapshot::{self, Series, Snapshots};
+use super::time::Instant;
 use super::wire::push::v1 as store;
 use super::wire::querier::v1 as wire;
 use super::{Credentials, Description, Fetched, Pass, ProfileSource, Push};
 
 const QUERY_DEADLINE: Duration = Duration::from_secs(75);
 const LOOKUP_DEADLINE: Duration = Duration::from_secs(20);
-/// How often programs upload, unless they are told otherwise.
-const UPLOAD_INTERVAL: Duration = Duration::from_secs(15);
+/// How far apart two points of a series can be told from each other.
+const STEP: Duration = Duration::from_secs(1);
+/// Labels that all series of a type have alike begin with this; but for the last, which tells
+/// processes apart.
+const INTERNAL: &str = "__";
+const SESSION: &str = "__session_id__";
 /// What is looked at for types and labels when the query says no time.
 const RECENT: Duration = Duration::from_hours(1);
 
@@ -136,58 +143,112 @@ impl Pyroscope {
         self.http.error(kind, refusal.message.chars().take(300).collect::<String>())
     }
 
-    async fn fetch(&self, query: &ProfileQuery, progress: &Progress) -> Result<Fetched, SourceError> {
-        let (mut start, mut end) = query.range.at(Instant::now());
-        let selector = &query.selector;
-        let no_data = || {
-            let range = match query.range {
-                TimeRange::Last(length) => format!("in the last {}", time::length(length)),
-                other => format!("in {other}"),
-            };
-            self.http.error(Kind::NoData, format!("no samples of {selector} {range}"))
-        };
-        let mut notes = vec![format!("{}: the time from {start} to {end}", self.http.server())];
-        let mut name = query.to_string();
-        if selector.profile_type.is_snapshot(false) {
-            progress.step("looking for the newest snapshot");
-            let request = wire::SelectSeriesRequest {
-                profile_type_id: selector.profile_type.to_string(),
-                label_selector: braces(&selector.matchers),
-                start: start.millis(),
-                end: end.millis(),
-                group_by: Vec::new(),
-                step: UPLOAD_INTERVAL.as_secs_f64(),
-            };
-            let response: wire::SelectSeriesResponse =
-                self.call("/querier.v1.QuerierService/SelectSeries", &request, QUERY_DEADLINE, progress).await?;
-            let points = response.series.iter().flat_map(|series| &series.points);
-            let newest = points.filter(|point| point.value != 0.0).map(|point| point.timestamp).max();
-            let newest = Instant::from_millis(newest.ok_or_else(no_data)?);
-            let age = time::age(end.since(newest));
-            // A point stands for the interval that ends or begins there; one interval is fetched.
-            (start, end) = (newest.before(UPLOAD_INTERVAL).after(Duration::from_millis(1)), newest);
-            notes = vec![format!(
-                "the newest {} of uploads, {age} old; an instance that uploads more often counts more than once",
-                time::length(UPLOAD_INTERVAL)
-            )];
-            name = name.strip_suffix(&format!(" {}", query.range)).unwrap_or(&name).to_owned() + " now";
-        }
-        progress.step("waiting for the server");
+    async fn merge(
+        &self,
+        selector: &Selector,
+        (start, end): (Instant, Instant),
+        progress: &Progress,
+    ) -> Result<Bytes, SourceError> {
         let request = wire::SelectMergeProfileRequest {
             profile_type_id: selector.profile_type.to_string(),
             label_selector: braces(&selector.matchers),
             start: start.millis(),
             end: end.millis(),
         };
-        let pprof =
-            self.send("/querier.v1.QuerierService/SelectMergeProfile", &request, QUERY_DEADLINE, progress).await?;
+        self.send("/querier.v1.QuerierService/SelectMergeProfile", &request, QUERY_DEADLINE, progress).await
+    }
+
+    async fn fetch(&self, query: &ProfileQuery, progress: &Progress) -> Result<Fetched, SourceError> {
+        let (start, end) = query.range.at(Instant::now());
+        let no_data = self.http.error(Kind::NoData, query.no_samples());
+        if query.selector.profile_type.is_snapshot(false) {
+            return snapshot::fetch(self, query, (start, end), no_data, progress).await;
+        }
+        progress.step("waiting for the server");
+        let pprof = self.merge(&query.selector, (start, end), progress).await?;
+        if !has_samples(&pprof) {
+            return Err(no_data);
+        }
         Ok(Fetched {
             times: Some((start, end)),
-            notes,
-            when_empty: Some(no_data().to_string()),
-            ..Fetched::new(name, vec![pprof])
+            notes: vec![format!("{}: the time from {start} to {end}", self.http.server())],
+            when_empty: Some(no_data.to_string()),
+            ..Fetched::new(query.to_string(), vec![pprof])
         })
     }
+
+    async fn label_names(
+        &self,
+        selector: &Selector,
+        (start, end): (Instant, Instant),
+    ) -> Result<Vec<String>, SourceError> {
+        let request = wire::LabelNamesRequest {
+            matchers: vec![braces(&selector.matchers)],
+            start: start.millis(),
+            end: end.millis(),
+        };
+        let response: wire::LabelNamesResponse =
+            self.call("/querier.v1.QuerierService/LabelNames", &request, LOOKUP_DEADLINE, &Progress::default()).await?;
+        Ok(response.names)
+    }
+}
+
+impl Snapshots for Pyroscope {
+    fn series<'a>(
+        &'a self,
+        selector: &'a Selector,
+        (start, end): (Instant, Instant),
+        progress: &'a Progress,
+    ) -> BoxFuture<'a, Result<Vec<Series>, SourceError>> {
+        Box::pin(async move {
+            let mut group_by = self.label_names(selector, (start, end)).await?;
+            group_by.retain(|name| !name.starts_with(INTERNAL) || name == SESSION);
+            let request = wire::SelectSeriesRequest {
+                profile_type_id: selector.profile_type.to_string(),
+                label_selector: braces(&selector.matchers),
+                start: start.millis(),
+                end: end.millis(),
+                group_by,
+                step: STEP.as_secs_f64(),
+            };
+            let response: wire::SelectSeriesResponse =
+                self.call("/querier.v1.QuerierService/SelectSeries", &request, QUERY_DEADLINE, progress).await?;
+            Ok(response.series.into_iter().map(Series::from).collect())
+        })
+    }
+
+    fn point<'a>(
+        &'a self,
+        selector: Selector,
+        at: Instant,
+        progress: &'a Progress,
+    ) -> BoxFuture<'a, Result<Bytes, SourceError>> {
+        let start = at.before(STEP).after(Duration::from_millis(1));
+        Box::pin(async move { self.merge(&selector, (start, at), progress).await })
+    }
+}
+
+impl From<wire::Series> for Series {
+    fn from(series: wire::Series) -> Self {
+        let points = series.points.into_iter().filter(|point| point.value != 0.0);
+        Self::new(
+            series.labels.into_iter().map(|label| (label.name, label.value)),
+            points.map(|point| Instant::from_millis(point.timestamp)),
+        )
+    }
+}
+
+/// Whether a pprof holds a sample. One of nothing may lack even its value types, and no reader would
+/// know why. What is no pprof is for readers to judge.
+fn has_samples(mut pprof: &[u8]) -> bool {
+    const SAMPLE: u32 = 2;
+    while !pprof.is_empty() {
+        let Ok((field, kind)) = decode_key(&mut pprof) else { return true };
+        if field == SAMPLE || skip_field(kind, field, &mut pprof, DecodeContext::default()).is_err() {
+            return true;
+        }
+    }
+    false
 }
 
 /// An error of Connect.
@@ -219,17 +280,9 @@ impl ProfileSource for Pyroscope {
 
     fn labels<'a>(&'a self, of: &'a ProfileQuery) -> BoxFuture<'a, Result<Vec<String>, SourceError>> {
         Box::pin(async move {
-            let (start, end) = of.range.at(Instant::now());
-            let request = wire::LabelNamesRequest {
-                matchers: vec![braces(&of.selector.matchers)],
-                start: start.millis(),
-                end: end.millis(),
-            };
-            let response: wire::LabelNamesResponse = self
-                .call("/querier.v1.QuerierService/LabelNames", &request, LOOKUP_DEADLINE, &Progress::default())
-                .await?;
-            // What is between underscores is the server's own.
-            Ok(response.names.into_iter().filter(|name| !name.starts_with("__")).collect())
+            let mut names = self.label_names(&of.selector, of.range.at(Instant::now())).await?;
+            names.retain(|name| !name.starts_with(INTERNAL));
+            Ok(names)
         })
     }
 
@@ -255,9 +308,7 @@ impl ProfileSource for Pyroscope {
         progress: &'a Progress,
     ) -> BoxFuture<'a, Result<Fetched, SourceError>> {
         Box::pin(async move {
-            let query = query.ok_or_else(|| {
-                SourceError::input(format!("{} has many profiles; say which with a query", self.http.server()))
-            })?;
+            let query = query.ok_or_else(|| SourceError::needs_query(self.http.server()))?;
             self.fetch(query, progress).await
         })
     }

@@ -22,6 +22,17 @@ pub struct ProfileQuery {
     pub range: TimeRange,
 }
 
+impl ProfileQuery {
+    /// `no samples of process_cpu:…{} in the last 15m`.
+    pub(super) fn no_samples(&self) -> String {
+        let range = match self.range {
+            TimeRange::Last(length) => format!("in the last {}", time::length(length)),
+            other => format!("in {other}"),
+        };
+        format!("no samples of {} {range}", self.selector)
+    }
+}
+
 /// A profile type and matchers; all must hold.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Selector {

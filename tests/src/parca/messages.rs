@@ -43,14 +43,6 @@ pub(super) struct ProfileType {
     pub(super) delta: bool,
 }
 
-impl ProfileType {
-    pub(super) fn text(&self) -> String {
-        let Self { name, sample_type, sample_unit, period_type, period_unit, delta } = self;
-        let end = if *delta { ":delta" } else { "" };
-        format!("{name}:{sample_type}:{sample_unit}:{period_type}:{period_unit}{end}")
-    }
-}
-
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct LabelsResponse {
     #[prost(string, repeated, tag = "1")]

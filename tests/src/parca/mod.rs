@@ -16,13 +16,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prost::Message;
-use regex::Regex;
 
 pub use identity::Identity;
 
 use crate::http::{Asked, Does, HttpServer};
 use crate::mini::Mini;
-use crate::pprof::{self, Builder};
+use crate::pprof;
+use crate::stored::{Kind, Matcher, Stored, inflate, merged};
 use messages::{
     GetProjectsResponse, LabelSet, LabelsResponse, Merge, MetricsSample, MetricsSeries, Organization, ProfileType,
     ProfileTypesResponse, Project, Query, QueryRange, QueryRangeResponse, QueryResponse, Timestamp, ValuesRequest,
@@ -30,13 +30,6 @@ use messages::{
 };
 
 const WEB: &str = "application/grpc-web+proto";
-
-/// A stored profile.
-#[derive(Clone, Debug)]
-struct Stored {
-    labels: BTreeMap<String, String>,
-    profile: pprof::Profile,
-}
 
 /// What is stored, and how the server behaves.
 #[derive(Debug, Default)]
@@ -160,10 +153,10 @@ impl Parca {
     fn call(&mut self, service: &str, method: &str, message: &[u8]) -> Result<Vec<u8>, Refused> {
         match (service, method) {
             ("parca.query.v1alpha1.QueryService", "ProfileTypes") => {
-                let mut types: Vec<ProfileType> = self.stored.iter().flat_map(Stored::types).collect();
-                types.sort_by_key(ProfileType::text);
+                let mut types: Vec<Kind> = self.stored.iter().flat_map(Stored::kinds).collect();
+                types.sort();
                 types.dedup();
-                Ok(ProfileTypesResponse { types }.encode_to_vec())
+                Ok(ProfileTypesResponse { types: types.into_iter().map(ProfileType::from).collect() }.encode_to_vec())
             }
             ("parca.query.v1alpha1.QueryService", "Labels") => {
                 let names = self.stored.iter().flat_map(|stored| stored.labels.keys());
@@ -240,7 +233,7 @@ impl Parca {
         }
         let stored = Stored { labels, profile };
         if !stored
-            .types()
+            .kinds()
             .iter()
             .all(|of| [&of.sample_type, &of.sample_unit, &of.period_type, &of.period_unit].iter().all(|it| is_word(it)))
         {
@@ -291,17 +284,14 @@ impl Parca {
         let selector = Selector::parse(query)?;
         let (start, end) = times(*start, *end)?;
         let selected = self.selected(&selector, start, end);
-        let merged = if selected.is_empty() { Vec::new() } else { pprof::gzip(&self.merged(&selector, &selected)) };
-        Ok(QueryResponse { pprof: Some(merged), total: 0 }.encode_to_vec())
+        let pprof = if selected.is_empty() { Vec::new() } else { pprof::gzip(&self.merged(&selected)) };
+        Ok(QueryResponse { pprof: Some(pprof), total: 0 }.encode_to_vec())
     }
 
     /// Stored profiles, each with the column of the type.
     fn selected(&self, selector: &Selector, start: i64, end: i64) -> Vec<(&Stored, usize)> {
         let in_time = |stored: &&Stored| (start..=end).contains(&stored.profile.time_nanos);
-        let fits = |stored: &Stored| {
-            let types: Vec<String> = stored.types().iter().map(ProfileType::text).collect();
-            types.iter().position(|of| *of == selector.profile_type)
-        };
+        let fits = |stored: &Stored| stored.kinds().iter().position(|of| of.to_string() == selector.profile_type);
         self.stored
             .iter()
             .filter(in_time)
@@ -311,96 +301,24 @@ impl Parca {
     }
 
     /// One profile of one type, values multiplied where the real server does, with its header.
-    fn merged(&self, selector: &Selector, selected: &[(&Stored, usize)]) -> Vec<u8> {
-        let parts: Vec<&str> = selector.profile_type.split(':').collect();
-        let is_scaled = parts[1..3] == ["samples", "count"] && !self.never_scales;
-        let value_type = if is_scaled { (parts[3], parts[4]) } else { (parts[1], parts[2]) };
-        let mut builder = Builder::new(&[value_type]);
-        let period_type = builder.value_type(parts[3], parts[4]);
-        for (stored, column) in selected {
-            let from = &stored.profile;
-            let text = |row: i64| from.string_table[usize::try_from(row).expect("it was checked")].clone();
-            let mapping: Vec<u64> = from
-                .mapping
-                .iter()
-                .map(|mapping| builder.mapping(&String::from_utf8_lossy(&text(mapping.filename))))
-                .collect();
-            let functions: Vec<u64> = from
-                .function
-                .iter()
-                .map(|function| {
-                    let (name, file) = (text(function.name), text(function.filename));
-                    builder.function(
-                        &String::from_utf8_lossy(&name),
-                        &String::from_utf8_lossy(&file),
-                        function.start_line,
-                    )
-                })
-                .collect();
-            let at = |ids: &[u64], id: u64| {
-                usize::try_from(id).ok().and_then(|id| ids.get(id.checked_sub(1)?)).copied().unwrap_or(0)
-            };
-            let locations: Vec<u64> = from
-                .location
-                .iter()
-                .map(|location| {
-                    let lines: Vec<pprof::Line> = location
-                        .line
-                        .iter()
-                        .map(|line| pprof::Line { function_id: at(&functions, line.function_id), ..*line })
-                        .collect();
-                    // What came with names has no address any more.
-                    let address = if lines.is_empty() { location.address } else { 0 };
-                    builder.location(at(&mapping, location.mapping_id), address, &lines)
-                })
-                .collect();
-            let factor = if is_scaled { from.period } else { 1 };
-            for sample in &from.sample {
-                let stack: Vec<u64> = sample.location_id.iter().map(|id| at(&locations, *id)).collect();
-                if sample.value[*column] != 0 {
-                    builder.sample(&stack, &[sample.value[*column] * factor]);
-                }
-            }
-        }
-        let mut profile = builder.profile;
-        profile.period_type = Some(period_type);
+    fn merged(&self, selected: &[(&Stored, usize)]) -> Vec<u8> {
+        let mut profile = merged(selected, !self.never_scales);
         // As a time that has overflowed.
         profile.time_nanos = i64::MIN + 4_711;
-        profile.period = 0;
-        profile.duration_nanos = 0;
         pprof::raw(&profile)
     }
 }
 
-impl Stored {
-    fn types(&self) -> Vec<ProfileType> {
-        let text = |row: i64| {
-            let row = usize::try_from(row).ok().and_then(|row| self.profile.string_table.get(row));
-            String::from_utf8_lossy(row.map_or(&[][..], Vec::as_slice)).into_owned()
-        };
-        let period = self.profile.period_type.unwrap_or_default();
-        (self.profile.sample_type.iter())
-            .map(|of| ProfileType {
-                name: self.labels["__name__"].clone(),
-                sample_type: text(of.r#type),
-                sample_unit: text(of.unit),
-                period_type: text(period.r#type),
-                period_unit: text(period.unit),
-                delta: self.profile.duration_nanos != 0,
-            })
-            .collect()
+impl From<Kind> for ProfileType {
+    fn from(kind: Kind) -> Self {
+        let Kind { name, sample_type, sample_unit, period_type, period_unit, delta } = kind;
+        Self { name, sample_type, sample_unit, period_type, period_unit, delta }
     }
 }
 
 struct Selector {
     profile_type: String,
     matchers: Vec<Matcher>,
-}
-
-struct Matcher {
-    label: String,
-    operator: String,
-    value: String,
 }
 
 impl Selector {
@@ -410,32 +328,9 @@ impl Selector {
         if !matches!(profile_type.split(':').count(), 5 | 6) {
             return Err(Refused(3, "profile-type selection must be of the form <name>:<sample-type>:<sample-unit>:<period-type>:<period-unit>(:delta)".to_owned()));
         }
-        let one = Regex::new(r#"^([a-zA-Z_]\w*)(=~|!~|!=|=)"((?:[^"\\]|\\.)*)"(?:,|\})"#).expect("it is one");
-        let (mut rest, mut matchers) = (labels, Vec::new());
-        while rest != "}" && !rest.is_empty() {
-            let found = one.captures(rest).ok_or_else(wrong)?;
-            let value = found[3].replace("\\n", "\n").replace("\\\"", "\"").replace("\\\\", "\\");
-            if found[2].ends_with('~') && Regex::new(&value).is_err() {
-                return Err(wrong());
-            }
-            matchers.push(Matcher { label: found[1].to_owned(), operator: found[2].to_owned(), value });
-            rest = &rest[found[0].len()..];
-        }
+        // Regular expressions match anywhere, as the real server's.
+        let matchers = Matcher::parse(labels, false).ok_or_else(wrong)?;
         Ok(Self { profile_type: profile_type.to_owned(), matchers })
-    }
-}
-
-impl Matcher {
-    fn holds(&self, labels: &BTreeMap<String, String>) -> bool {
-        let value = labels.get(&self.label).map_or("", String::as_str);
-        // Not anchored, as the real server's.
-        let matches = || Regex::new(&self.value).is_ok_and(|regex| regex.is_match(value));
-        match self.operator.as_str() {
-            "=" => value == self.value,
-            "!=" => value != self.value,
-            "=~" => matches(),
-            _ => !matches(),
-        }
     }
 }
 
@@ -462,12 +357,4 @@ fn encoded(words: &str) -> String {
         .bytes()
         .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") })
         .collect()
-}
-
-fn inflate(bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    match std::io::Read::read_to_end(&mut flate2::read::MultiGzDecoder::new(bytes), &mut out) {
-        Ok(_) => out,
-        Err(_) => bytes.to_vec(),
-    }
 }

@@ -11,7 +11,6 @@
 //! filters are done here on what was fetched, and not by the server: exact, and no new query.
 
 mod call;
-mod snapshot;
 mod status;
 
 use std::sync::Arc;
@@ -24,7 +23,9 @@ use super::connection::{Connection, Kind};
 use super::error::{SourceError, SourceErrorKind};
 use super::progress::Progress;
 use super::query::{ProfileQuery, ProfileType, Selector};
-use super::time::{self, Instant};
+use super::snapshot::{self, Series, Snapshots};
+use super::time::Instant;
+use super::wire::Duration as WireDuration;
 use super::wire::parca::profilestore::v1alpha1 as store;
 use super::wire::parca::query::v1alpha1 as wire;
 use super::wire::polarsignals::project::v1alpha1 as cloud;
@@ -82,7 +83,7 @@ impl Parca {
     async fn fetch(&self, query: &ProfileQuery, progress: &Progress) -> Result<Fetched, SourceError> {
         let (start, end) = query.range.at(Instant::now());
         if query.selector.profile_type.is_snapshot(true) {
-            return snapshot::fetch(self, query, start, end, progress).await;
+            return snapshot::fetch(self, query, (start, end), self.no_data(query), progress).await;
         }
         progress.step("waiting for the server");
         let pprof = self.merge(&query.selector, start, end, progress).await?;
@@ -95,11 +96,7 @@ impl Parca {
     }
 
     fn no_data(&self, query: &ProfileQuery) -> SourceError {
-        let range = match query.range {
-            super::query::TimeRange::Last(length) => format!("in the last {}", time::length(length)),
-            other => format!("in {other}"),
-        };
-        self.caller.error(SourceErrorKind::NoData, format!("no samples of {} {range}", query.selector))
+        self.caller.error(SourceErrorKind::NoData, query.no_samples())
     }
 
     async fn profile_types(&self, progress: &Progress) -> Result<Vec<ProfileType>, SourceError> {
@@ -110,6 +107,52 @@ impl Parca {
         types.sort();
         types.dedup();
         Ok(types)
+    }
+}
+
+impl Snapshots for Parca {
+    fn series<'a>(
+        &'a self,
+        selector: &'a Selector,
+        (start, end): (Instant, Instant),
+        progress: &'a Progress,
+    ) -> BoxFuture<'a, Result<Vec<Series>, SourceError>> {
+        Box::pin(async move {
+            let request = wire::QueryRangeRequest {
+                query: selector.to_string(),
+                start: Some(start.into()),
+                end: Some(end.into()),
+                limit: 0,
+                step: Some(WireDuration { seconds: 1, nanos: 0 }),
+                sum_by: Vec::new(),
+            };
+            let answer: Result<wire::QueryRangeResponse, SourceError> =
+                self.caller.call(QUERY_RANGE, &request, QUERY_DEADLINE, progress).await;
+            match answer {
+                Ok(response) => Ok(response.series.into_iter().map(Series::from).collect()),
+                Err(error) if error.kind == SourceErrorKind::NoData => Ok(Vec::new()),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    fn point<'a>(
+        &'a self,
+        selector: Selector,
+        at: Instant,
+        progress: &'a Progress,
+    ) -> BoxFuture<'a, Result<Bytes, SourceError>> {
+        Box::pin(async move { self.merge(&selector, at, at, progress).await })
+    }
+}
+
+impl From<wire::MetricsSeries> for Series {
+    fn from(series: wire::MetricsSeries) -> Self {
+        let labels = series.labelset.map(|set| set.labels).unwrap_or_default();
+        Self::new(
+            labels.into_iter().map(|label| (label.name, label.value)),
+            series.samples.into_iter().filter_map(|sample| sample.timestamp).map(Instant::from),
+        )
     }
 }
 
@@ -167,9 +210,7 @@ impl ProfileSource for Parca {
         progress: &'a Progress,
     ) -> BoxFuture<'a, Result<Fetched, SourceError>> {
         Box::pin(async move {
-            let query = query.ok_or_else(|| {
-                SourceError::input(format!("{} has many profiles; say which with a query", self.caller.server()))
-            })?;
+            let query = query.ok_or_else(|| SourceError::needs_query(self.caller.server()))?;
             self.fetch(query, progress).await
         })
     }

@@ -4,14 +4,13 @@
 //! ninety times the heap. So the newest state of each series is taken, and only those are added
 //! up, as parts of one service:
 //!
-//! 1. `QueryRange` tells the points of every series.
+//! 1. The server tells the points of every series.
 //! 2. A series whose newest point is more than three scrape intervals old has ended, and is
 //!    left out.
-//! 3. Each of the newest points is fetched with a MERGE that begins and ends there. Where other
-//!    series have a point at the very same time that is not their newest, the labels of the
-//!    series are asked for, too.
+//! 3. Each of the newest points is fetched alone. Where other series have a point at the very
+//!    same time that is not their newest, the labels of the series are asked for, too.
 //!
-//! How many there are, and how old, is said.
+//! How many there are, and how old, is said. How a server is asked is its [`Snapshots`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,13 +19,11 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use prost::bytes::Bytes;
 
-use super::super::error::SourceError;
-use super::super::progress::Progress;
-use super::super::query::{Matcher, ProfileQuery};
-use super::super::time::{self, Instant};
-use super::super::wire::{Duration as WireDuration, parca::query::v1alpha1 as wire};
-use super::super::{Fetched, SourceErrorKind};
-use super::{Parca, QUERY_DEADLINE, QUERY_RANGE};
+use super::Fetched;
+use super::error::SourceError;
+use super::progress::Progress;
+use super::query::{Matcher, ProfileQuery, Selector, TimeRange};
+use super::time::{self, Instant};
 
 /// Most requests for one profile.
 const MAX_MERGES: usize = 50;
@@ -37,14 +34,41 @@ const MISSED: u32 = 3;
 /// Instances that are named.
 const NAMED: usize = 4;
 
+/// A server that can be asked for single points.
+pub(super) trait Snapshots: Sync {
+    /// The points of every series; none where there is nothing.
+    fn series<'a>(
+        &'a self,
+        selector: &'a Selector,
+        range: (Instant, Instant),
+        progress: &'a Progress,
+    ) -> BoxFuture<'a, Result<Vec<Series>, SourceError>>;
+
+    /// What the selected series have at a point.
+    fn point<'a>(
+        &'a self,
+        selector: Selector,
+        at: Instant,
+        progress: &'a Progress,
+    ) -> BoxFuture<'a, Result<Bytes, SourceError>>;
+}
+
 /// The points of a series, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Series {
+pub(super) struct Series {
     labels: BTreeMap<String, String>,
     points: Vec<Instant>,
 }
 
 impl Series {
+    pub(super) fn new(
+        labels: impl IntoIterator<Item = (String, String)>,
+        points: impl IntoIterator<Item = Instant>,
+    ) -> Self {
+        let points: BTreeSet<Instant> = points.into_iter().collect();
+        Self { labels: labels.into_iter().collect(), points: points.into_iter().collect() }
+    }
+
     fn newest(&self) -> Option<Instant> {
         self.points.last().copied()
     }
@@ -58,7 +82,7 @@ impl Series {
     }
 
     fn name(&self) -> String {
-        let named = ["instance", "pod", "node"].iter().find_map(|label| self.labels.get(*label));
+        let named = ["instance", "pod", "hostname", "node"].iter().find_map(|label| self.labels.get(*label));
         named.cloned().unwrap_or_else(|| {
             let all: Vec<String> = self.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
             all.join(",")
@@ -87,32 +111,19 @@ struct Plan {
     too_many: usize,
 }
 
+/// The newest state of each series of a range; `no_data` is the failure when there is none.
 pub(super) async fn fetch(
-    parca: &Parca,
+    server: &dyn Snapshots,
     query: &ProfileQuery,
-    start: Instant,
-    end: Instant,
+    (start, end): (Instant, Instant),
+    no_data: SourceError,
     progress: &Progress,
 ) -> Result<Fetched, SourceError> {
     progress.step("looking for the newest snapshots");
-    let request = wire::QueryRangeRequest {
-        query: query.selector.to_string(),
-        start: Some(start.into()),
-        end: Some(end.into()),
-        limit: 0,
-        step: Some(WireDuration { seconds: 1, nanos: 0 }),
-        sum_by: Vec::new(),
-    };
-    let answer: Result<wire::QueryRangeResponse, SourceError> =
-        parca.caller.call(QUERY_RANGE, &request, QUERY_DEADLINE, progress).await;
-    let series: Vec<Series> = match answer {
-        Ok(response) => response.series.into_iter().map(Series::from).collect(),
-        Err(error) if error.kind == SourceErrorKind::NoData => Vec::new(),
-        Err(error) => return Err(error),
-    };
+    let series = server.series(&query.selector, (start, end), progress).await?;
     let plan = plan(&series, end);
     if plan.parts.is_empty() {
-        return Err(parca.no_data(query));
+        return Err(no_data);
     }
     let count = plan.parts.len();
     let fetch_part = |at: usize, part: &Part| -> BoxFuture<'_, Result<Bytes, SourceError>> {
@@ -123,7 +134,7 @@ pub(super) async fn fetch(
             if count > 1 {
                 progress.step(&format!("fetching snapshot {at} of {count}"));
             }
-            parca.merge(&selector, time, time, progress).await
+            server.point(selector, time, progress).await
         })
     };
     let fetches: Vec<BoxFuture<'_, _>> = (1..).zip(&plan.parts).map(|(at, part)| fetch_part(at, part)).collect();
@@ -133,7 +144,7 @@ pub(super) async fn fetch(
         // A moment has no duration.
         times: Some((newest, newest)),
         notes: vec![in_words(&plan, end)],
-        when_empty: Some(parca.no_data(query).to_string()),
+        when_empty: Some(no_data.to_string()),
         ..Fetched::new(name(query, end), parts)
     })
 }
@@ -143,20 +154,8 @@ fn name(query: &ProfileQuery, end: Instant) -> String {
     let text = query.to_string();
     let without = text.strip_suffix(&format!(" {}", query.range)).unwrap_or(&text).to_owned();
     match query.range {
-        super::super::query::TimeRange::Last(_) => format!("{without} now"),
+        TimeRange::Last(_) => format!("{without} now"),
         _ => format!("{without} at {end}"),
-    }
-}
-
-impl From<wire::MetricsSeries> for Series {
-    fn from(series: wire::MetricsSeries) -> Self {
-        let labels = series.labelset.map(|set| set.labels).unwrap_or_default();
-        let points: BTreeSet<Instant> =
-            series.samples.into_iter().filter_map(|sample| sample.timestamp).map(Instant::from).collect();
-        Self {
-            labels: labels.into_iter().map(|label| (label.name, label.value)).collect(),
-            points: points.into_iter().collect(),
-        }
     }
 }
 
@@ -237,14 +236,12 @@ mod tests {
     const SECOND: i64 = 1_000_000_000;
 
     fn series(instance: &str, seconds: &[i64]) -> Series {
-        Series {
-            labels: BTreeMap::from([("instance".to_owned(), instance.to_owned())]),
-            points: seconds.iter().map(|second| Instant(second * SECOND)).collect(),
-        }
+        let labels = [("instance".to_owned(), instance.to_owned())];
+        Series::new(labels, seconds.iter().map(|second| Instant(second * SECOND)))
     }
 
     fn parts(plan: &Plan) -> Vec<(i64, String)> {
-        let text = |part: &Part| super::super::super::query::braces(&part.matchers);
+        let text = |part: &Part| super::super::query::braces(&part.matchers);
         plan.parts.iter().map(|part| (part.at.0 / SECOND, text(part))).collect()
     }
 
