@@ -58,12 +58,14 @@ fn lasting(text: &str) -> Vec<&str> {
 #[test]
 fn colours_are_for_terminals_and_add_nothing() {
     for args in commands() {
+        // Without a compiler the demo shows a profile that is always the same.
+        let run = || Run::new(args.clone()).env("PATH", "");
         // Doctor speaks of the colours.
         let speaks_of_colours = args == ["doctor"];
-        let plain = ok(Run::new(args.clone()));
+        let plain = ok(run());
         assert!(!plain.contains(ESCAPE), "{args:?}");
-        assert_eq!(lasting(&ok(Run::new(args.clone()).env("NO_COLOR", "1"))), lasting(&plain));
-        let coloured = ok(Run::new(args.clone()).env("CLICOLOR_FORCE", "1"));
+        assert_eq!(lasting(&ok(run().env("NO_COLOR", "1"))), lasting(&plain));
+        let coloured = ok(run().env("CLICOLOR_FORCE", "1"));
         assert!(coloured.contains(ESCAPE), "{args:?}");
         assert!(speaks_of_colours || without_escapes(&coloured) == plain, "{args:?}\n{coloured}");
     }
@@ -281,12 +283,26 @@ fn annotate_prints_json_and_markdown() {
 #[test]
 fn the_demo_needs_nothing_and_shows_source() {
     let folder = tempfile::tempdir().unwrap();
-    let text = ok(Run::new(["demo"]).folder(folder.path()));
-    for want in ["840 samples", "regexp.MustCompile", "█ 50.6%  4.25s", "perflens report"] {
+    let text = ok(Run::new(["demo"]).env("PATH", "").folder(folder.path()));
+    for want in ["840 samples", "no C compiler", "regexp.MustCompile", "█ 50.6%  4.25s", "perflens report"] {
         assert!(text.contains(want), "{want}: {text}");
     }
     assert!(text.lines().all(|line| !line.contains("/tmp") && !line.contains("/root")), "{text}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "demo wrote something");
+}
+
+/// Where there are a compiler and Linux, it is recorded for real.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn the_demo_records_its_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = ok(Run::new(["demo"]).folder(folder.path()).env("TMPDIR", folder.path().as_os_str()));
+    for want in ["Built and recorded just now, with", "regexec(&pattern, line", "perflens record -o cpu.pb.gz"] {
+        assert!(text.contains(want), "{want}: {text}");
+    }
+    let hottest = text.lines().find(|line| line.contains("logstats.c:")).unwrap_or_default();
+    assert!(hottest.contains("parse     logstats.c:24") && hottest.starts_with('█'), "{text}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "demo left something");
 }
 
 #[test]

@@ -46,7 +46,7 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Show what this program does, on a bundled profile
+    /// Record a small program, and show what that gives
     Demo,
     /// Show what lines, functions and files cost
     Report(report::Arguments),

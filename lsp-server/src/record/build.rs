@@ -15,7 +15,7 @@ use profiler_ebpf::protocol::EventKind;
 use rustc_hash::FxHashMap;
 
 use super::names::{Frames, Names};
-use super::stacks::{Column, Frame, ScriptFrame, Stack, Stacks};
+use super::stacks::{Column, Frame, ScriptFrame, Stack, Stacks, lost_in_words};
 
 /// The native function that runs Python code.
 const PYTHON_LOOP: &str = "_PyEval_EvalFrameDefault";
@@ -118,7 +118,7 @@ fn comments(stacks: &Stacks, head: &Head) -> Vec<String> {
         let reasons: Vec<String> = stacks.ends.iter().map(|(why, count)| format!("{why}: {count}")).collect();
         comments.push(format!("{complete} of {all} stacks are complete; {}", reasons.join(", ")));
     }
-    comments.extend(stacks.lost.iter().map(|(why, count)| format!("{count} samples were lost {why}")));
+    comments.extend(stacks.lost.iter().map(|(why, count)| lost_in_words(*count, why)));
     comments.extend(stacks.notes.iter().cloned());
     comments
 }

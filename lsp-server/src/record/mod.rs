@@ -170,7 +170,7 @@ fn finish(
         notes.push(format!("{} was ended with the recording", head.program));
     }
     notes.extend(stacks.notes.iter().cloned());
-    notes.extend(stacks.lost.iter().map(|(why, count)| format!("{count} samples were lost {why}")));
+    notes.extend(stacks.lost.iter().map(|(why, count)| stacks::lost_in_words(*count, why)));
     if stacks.complete < stacks.samples {
         let percent = profiler_core::measure::Share::of(
             i64::try_from(stacks.samples - stacks.complete).unwrap_or(i64::MAX),

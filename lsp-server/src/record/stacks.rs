@@ -479,6 +479,12 @@ impl Instance {
     }
 }
 
+/// `3 samples were lost because the buffer was full`.
+pub(super) fn lost_in_words(count: u64, why: &str) -> String {
+    let samples = if count == 1 { "sample was" } else { "samples were" };
+    format!("{count} {samples} lost {why}")
+}
+
 fn loss_in_words(loss: Loss) -> &'static str {
     match loss {
         Loss::Unknown => "for an unknown reason",
