@@ -35,6 +35,7 @@ mod perf_map;
 mod profile;
 mod ranges;
 mod reason;
+mod recent;
 mod symbolizer;
 mod symbols;
 

@@ -42,11 +42,6 @@ impl RangeMap {
         self.ranges.len()
     }
 
-    /// All ranges, as (begin, end).
-    pub(super) fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.ranges.iter().map(|range| (range.begin, range.end))
-    }
-
     /// Rows of the ranges that hold the address, those that begin last first.
     #[inline]
     pub(super) fn find(&self, address: u64) -> impl Iterator<Item = u32> + '_ {

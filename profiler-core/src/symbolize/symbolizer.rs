@@ -9,14 +9,18 @@ use std::time::SystemTime;
 use rustc_hash::FxHashMap;
 
 use super::debug_files::{DebugFiles, Search, Wanted};
-use super::dwarf::{Answer, Index, Session, SplitFiles};
+use super::dwarf::{Helpers, Index};
 use super::elf::{BuildId, Elf};
 use super::go_table::GoTable;
 use super::mini_symbols;
 use super::reason::{Reason, Refusal, Tried};
+use super::recent::Recent;
 use super::symbols::Symbols;
 use super::{Frame, ModuleAddress, Svma, Symbolized};
 use crate::cancel::CancelFlag;
+
+/// About how many bytes an answer takes.
+const ANSWER_SIZE: usize = 160;
 
 /// How a [`Symbolizer`] works.
 #[derive(Debug)]
@@ -81,7 +85,8 @@ pub enum Lines {
     NoFile(Refusal),
 }
 
-/// Names addresses. `Send`, but not meant to be shared: give it to one thread.
+/// Names addresses. `Send`, but not meant to be shared: give it to one thread, which has as much
+/// stack as threads usually have, two MiB or more.
 ///
 /// ```
 /// use profiler_core::cancel::CancelFlag;
@@ -116,13 +121,13 @@ struct State {
 #[derive(Debug)]
 struct Open {
     /// The binary; its separate debug info when that is all there is.
-    binary: Elf,
-    debug: Option<Elf>,
-    shared: Option<Elf>,
-    split: SplitFiles,
+    binary: Arc<Elf>,
+    debug: Option<Arc<Elf>>,
     index: Option<Index>,
     go: Option<GoTable>,
     symbols: Option<Symbols>,
+    /// Answers that were given lately: profiles have the same addresses again and again.
+    recent: Recent<Svma, Symbolized>,
     /// Where the binary was found, as split units are looked for beside it.
     place: PathBuf,
 }
@@ -177,7 +182,7 @@ impl Symbolizer {
         let root = self.modules[module.0 as usize].module.root.clone();
         // The module is taken out while its files are borrowed, so that files can be found.
         let Some(mut open) = self.modules[module.0 as usize].open.take() else { return answers };
-        open.answer(&order, &mut answers, &mut self.options.files, root.as_deref(), cancel);
+        open.answer(&order, &mut answers, &self.options.files, root.as_deref(), cancel);
         self.modules[module.0 as usize].open = Some(open);
         self.evict(module);
         answers
@@ -293,7 +298,6 @@ impl Open {
         debug.as_mut().unwrap_or(&mut binary).inflate(".debug_");
         binary.inflate(".gnu_debugdata");
         let with_debug = debug.as_ref().unwrap_or(&binary);
-        let index = Index::new(with_debug);
         let mut shared = files.shared(with_debug, &wanted, &mut search);
         if let Some(shared) = &mut shared {
             shared.inflate(".debug_");
@@ -302,6 +306,14 @@ impl Open {
             || module.path.clone(),
             |root| root.join(module.path.strip_prefix("/").unwrap_or(&module.path)),
         );
+        let has_split_units = with_debug.has_section(".debug_addr") || with_debug.has_section(".debug_gnu_pubnames");
+        let mut package = has_split_units.then(|| files.package(&place, &mut Search::default())).flatten();
+        if let Some(package) = &mut package {
+            package.inflate(".debug_");
+        }
+        let (binary, debug) = (Arc::new(binary), debug.map(Arc::new));
+        let with_debug = debug.as_ref().unwrap_or(&binary);
+        let index = Index::new(Arc::clone(with_debug), shared, package);
         let has_debug_info = index.is_some() && with_debug.has_section(".debug_line");
         let mut go = if has_debug_info { None } else { GoTable::new(&binary) };
         let mut symbols = None;
@@ -314,28 +326,16 @@ impl Open {
             None => Lines::NamesOnly,
         };
         report.tried = if report.lines == Lines::NamesOnly { search.tried } else { Vec::new() };
-        let mut open = Self { binary, debug, shared, split: SplitFiles::default(), index, go, symbols, place };
-        if let Some(mut package) =
-            open.has_split_units().then(|| files.package(&open.place, &mut Search::default())).flatten()
-        {
-            package.inflate(".debug_");
-            open.split.set_package(package);
-        }
-        (Some(open), report)
-    }
-
-    fn has_split_units(&self) -> bool {
-        let file = self.debug.as_ref().unwrap_or(&self.binary);
-        file.has_section(".debug_addr") || file.has_section(".debug_gnu_pubnames")
+        (Some(Self { binary, debug, index, go, symbols, recent: Recent::default(), place }), report)
     }
 
     fn heap_size(&self) -> usize {
-        let files = [Some(&self.binary), self.debug.as_ref(), self.shared.as_ref()];
-        files.into_iter().flatten().map(Elf::heap_size).sum::<usize>()
-            + self.split.heap_size()
+        self.binary.heap_size()
+            + self.debug.as_ref().map_or(0, |debug| debug.heap_size())
             + self.index.as_ref().map_or(0, Index::heap_size)
             + self.go.as_ref().map_or(0, GoTable::heap_size)
             + self.symbols.as_ref().map_or(0, Symbols::heap_size)
+            + self.recent.len() * ANSWER_SIZE
     }
 
     /// Answers sorted addresses; equal ones share an answer.
@@ -343,70 +343,50 @@ impl Open {
         &mut self,
         order: &[(Svma, usize)],
         answers: &mut [Symbolized],
-        files: &mut DebugFiles,
+        files: &DebugFiles,
         root: Option<&Path>,
         cancel: &CancelFlag,
     ) {
-        let mut rest = order;
-        while !rest.is_empty() {
-            let (done, needs) = self.answer_some(rest, answers, cancel);
-            rest = &rest[done..];
-            let Some(unit) = needs else { return };
-            let found = files.split_unit(&unit, &self.place, root, &mut Search::default());
-            self.split.add(unit.id, found);
-        }
-    }
-
-    /// Answers until another file is needed; returns how many addresses were answered.
-    fn answer_some(
-        &mut self,
-        order: &[(Svma, usize)],
-        answers: &mut [Symbolized],
-        cancel: &CancelFlag,
-    ) -> (usize, Option<super::dwarf::SplitUnit>) {
-        let Self { binary, debug, shared, split, index, go, symbols, .. } = self;
-        let with_debug = debug.as_ref().unwrap_or(binary);
-        let mut session = index.is_some().then(|| Session::new(with_debug, shared.as_ref(), split));
-        let mut last: Option<(Svma, Symbolized)> = None;
-        for (done, &(address, slot)) in order.iter().enumerate() {
-            if let Some((_, answer)) = last.as_ref().filter(|(known, _)| *known == address) {
-                answers[slot].clone_from(answer);
+        for &(address, slot) in order {
+            if let Some(answer) = self.recent.get(&address) {
+                answers[slot] = answer;
                 continue;
             }
             if cancel.is_cancelled() {
-                return (order.len(), None);
+                return;
             }
-            let mut frames = Vec::new();
-            let mut symbol =
-                |address| symbols.get_or_insert_with(|| collect_symbols(binary, debug.as_ref())).find(address);
-            if let (Some(index), Some(session)) = (index.as_mut(), session.as_mut()) {
-                match index.frames(session, &mut symbol, address) {
-                    Answer::Frames(found) => frames = found,
-                    Answer::Needs(unit) => return (done, Some(unit)),
-                }
-            }
-            if let (Some(go), true) = (go.as_mut(), frames.is_empty()) {
-                frames = go.frames(binary, address);
-            }
-            // What debug info doesn't name may still have a symbol.
-            if frames.last().is_none_or(|frame| frame.name.is_empty())
-                && let Some(name) = symbol(address.0)
-            {
-                match frames.last_mut() {
-                    Some(frame) => frame.name = name,
-                    None => frames.push(Frame { name, ..Frame::default() }),
-                }
-            }
-            let is_nothing = frames.iter().all(|frame| frame.name.is_empty() && frame.file.is_empty());
-            let answer = if is_nothing { Err(Reason::NoSymbol) } else { Ok(Arc::from(frames)) };
+            let answer = self.find_out(address, files, root);
             answers[slot].clone_from(&answer);
-            last = Some((address, answer));
+            self.recent.insert(address, answer);
         }
-        (order.len(), None)
+    }
+
+    fn find_out(&mut self, address: Svma, files: &DebugFiles, root: Option<&Path>) -> Symbolized {
+        let Self { binary, debug, index, go, symbols, place, .. } = self;
+        let mut frames = Vec::new();
+        let mut symbol = |address| symbols.get_or_insert_with(|| collect_symbols(binary, debug.as_ref())).find(address);
+        if let Some(index) = index {
+            let mut split = |unit: &_| files.split_unit(unit, place, root, &mut Search::default());
+            frames = index.frames(address, &mut Helpers { symbol: &mut symbol, split: &mut split });
+        }
+        if let (Some(go), true) = (go.as_mut(), frames.is_empty()) {
+            frames = go.frames(binary, address);
+        }
+        // What debug info doesn't name may still have a symbol.
+        if frames.last().is_none_or(|frame| frame.name.is_empty())
+            && let Some(name) = symbol(address.0)
+        {
+            match frames.last_mut() {
+                Some(frame) => frame.name = name,
+                None => frames.push(Frame { name, ..Frame::default() }),
+            }
+        }
+        let is_nothing = frames.iter().all(|frame| frame.name.is_empty() && frame.file.is_empty());
+        if is_nothing { Err(Reason::NoSymbol) } else { Ok(Arc::from(frames)) }
     }
 }
 
-fn collect_symbols(binary: &Elf, debug: Option<&Elf>) -> Symbols {
-    let mini = mini_symbols::unpack(binary);
-    Symbols::of(debug.into_iter().chain([binary]).chain(&mini))
+fn collect_symbols(binary: &Arc<Elf>, debug: Option<&Arc<Elf>>) -> Symbols {
+    let mini = mini_symbols::unpack(binary).map(Arc::new);
+    Symbols::of(debug.into_iter().chain([binary]).chain(&mini).cloned())
 }

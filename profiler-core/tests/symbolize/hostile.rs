@@ -105,16 +105,18 @@ proptest! {
 }
 
 /// A hundred thousand calls inside of each other, in a file of a few hundred kilobytes: whoever
-/// recurses is out of stack.
+/// follows them is out of stack. The function keeps its name.
 #[test]
 fn nesting_is_not_followed_to_the_end() {
-    let folder = Folder::new(&[("deep.s", &deep(100_000))]);
-    folder.run("gcc -nostdlib -static -Wl,-e,work -o deep deep.s");
-    let program = folder.path("deep");
-    let (start, _) = text(&program);
-    let frames = Lookup::of(&program).frames(start);
-    assert_eq!(&*frames.last().unwrap().name, "work");
-    assert!(frames.len() > 10 && frames.len() < 200, "{}", frames.len());
+    for (levels, depth) in [(60, 61), (100_000, 1)] {
+        let folder = Folder::new(&[("deep.s", &deep(levels))]);
+        folder.run("gcc -nostdlib -static -Wl,-e,work -o deep deep.s");
+        let program = folder.path("deep");
+        let (start, _) = text(&program);
+        let frames = Lookup::of(&program).frames(start);
+        assert_eq!(&*frames.last().unwrap().name, "work");
+        assert_eq!(frames.len(), depth, "{levels} levels");
+    }
 }
 
 /// Assembly of a function with calls inlined into each other.
@@ -171,4 +173,61 @@ fn what_was_cancelled_says_so() {
     cancel.cancel();
     let answers = symbolizer.symbolize(module, &[ModuleAddress::Stated(Svma(0x1140)); 3], &cancel);
     assert_eq!(answers, [Err(Reason::Cancelled), Err(Reason::Cancelled), Err(Reason::Cancelled)]);
+}
+
+/// Two units; an entry of the first one has a form that doesn't exist. Of that unit lines are left, and the name that the
+/// symbol has; the other one has everything.
+#[test]
+fn a_damaged_unit_costs_no_other_and_keeps_its_lines() {
+    let folder =
+        Folder::new(&[("a.c", SOURCE), ("b.c", "__attribute__((noinline)) int other(int x) { return x * 3; }\n")]);
+    folder.run("gcc -O1 -gdwarf-4 -c a.c");
+    folder.run("gcc -O1 -gdwarf-4 -c b.c");
+    folder.run("gcc -nostartfiles -static -Wl,-e,main -o program a.o b.o");
+    let program = folder.path("program");
+    let (work, _) = function(&program, "work");
+    let (other, _) = function(&program, "other");
+    assert_eq!(shown(&Lookup::of(&program).one(other)), "b.c:1 other");
+    assert_eq!(shown(&Lookup::of(&program).one(work)), "a.c:1 twice < a.c:2 work");
+
+    // Of the first unit, which is the one with something inlined, a form becomes one that doesn't exist.
+    let bytes = std::fs::read(&program).unwrap();
+    let elf = object::File::parse(&*bytes).unwrap();
+    let section = object::Object::section_by_name(&elf, ".debug_abbrev").unwrap();
+    let (start, size) = object::ObjectSection::file_range(&section).unwrap();
+    let abbreviations = usize::try_from(start).unwrap()..usize::try_from(start + size).unwrap();
+    // DW_AT_inline, DW_FORM_data1.
+    let inline = bytes[abbreviations.clone()].windows(2).position(|window| window == [0x20, 0x0b]);
+    let inline = inline.expect("something is inlined in the first file");
+    let mut damaged = bytes.clone();
+    damaged[abbreviations.start + inline + 1] = 0x7e;
+    std::fs::write(&program, damaged).unwrap();
+    assert_eq!(shown(&Lookup::of(&program).one(other)), "b.c:1 other");
+    assert_eq!(shown(&Lookup::of(&program).one(work)), "a.c:1 work");
+}
+
+/// A list of ranges that thousands of functions share: reading it for each of them would take gigabytes.
+#[test]
+fn what_is_shared_is_not_read_for_everyone() {
+    let mut source = String::from(
+        ".text\n.globl work\n.type work,@function\nwork:\nnop\nret\n.size work,.-work\nend:\n.section .debug_abbrev\n\
+         .uleb128 1\n.uleb128 0x11\n.byte 1\n.uleb128 0x11\n.uleb128 1\n.uleb128 0x12\n.uleb128 7\n.byte 0,0\n\
+         .uleb128 2\n.uleb128 0x2e\n.byte 0\n.uleb128 0x55\n.uleb128 0x17\n.byte 0,0\n.byte 0\n\
+         .section .debug_ranges\nlist:\n",
+    );
+    source.push_str(&".quad work,work+1\n".repeat(100_000));
+    source.push_str(
+        ".quad 0,0\n.section .debug_info\n.long done-version\nversion:\n.short 4\n.long .debug_abbrev\n.byte 8\n\
+         .uleb128 1\n.quad work\n.quad end-work\n",
+    );
+    source.push_str(&".uleb128 2\n.long list\n".repeat(100_000));
+    source.push_str(".byte 0\ndone:\n");
+    let folder = Folder::new(&[("shared.s", &source)]);
+    folder.run("gcc -nostdlib -static -Wl,-e,work -o shared shared.s");
+    let program = folder.path("shared");
+    let (start, _) = text(&program);
+    assert_eq!(shown(&Lookup::of(&program).one(start)), ":0 work");
+    let peak = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = peak.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap().trim_end_matches("kB").trim();
+    assert!(peak.parse::<u64>().unwrap() < 4 << 20, "{peak} KiB");
 }

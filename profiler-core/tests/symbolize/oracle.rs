@@ -182,3 +182,20 @@ int main(int argc, char** argv) {
         assert!(kinds["equal"] >= 5000, "{flags}: {kinds:?}");
     }
 }
+
+/// What was optimised as a whole: entries of one unit refer to those of others.
+#[test]
+fn units_that_refer_to_each_other_read_as_llvm_reads_them() {
+    let one = "int twice(int x) { volatile int y = x; return y * 2; }\n";
+    let two = "int twice(int);\n__attribute__((noinline)) int work(int x) { return twice(x) + twice(x + 1); }\n\
+               int main(int argc, char** argv) { return work(argc); }\n";
+    let folder = Folder::new(&[("one.c", one), ("two.c", two)]);
+    for version in [4, 5] {
+        folder.run(&format!("gcc -O2 -flto -gdwarf-{version} -o program one.c two.c"));
+        let program = folder.path("program");
+        let kinds = compare(&program, 1 << 20);
+        assert_eq!(kinds.get("unexplained"), None);
+        let lines = Lookup::of(&program).lines_of(&program, "work");
+        assert!(lines.iter().any(|line| line == "one.c:1 twice < two.c:2 work"), "DWARF {version}: {lines:#?}");
+    }
+}

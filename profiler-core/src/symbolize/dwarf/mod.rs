@@ -1,68 +1,128 @@
 //! What DWARF says about an address: the functions that are inlined there, and their lines.
 //!
-//! Written on gimli rather than taken from the addr2line crate, for four reasons: one bad entry
-//! must not cost the rest of its unit; nesting in the input must not become nesting on our stack;
-//! of what is parsed nothing may borrow from the file, so that it can be kept, counted and sent
-//! between threads; and only what the addresses need is read. So:
+//! Reading it is the work of the crate addr2line. Ours is what that crate leaves to others:
 //!
-//! * [`Index`] owns what was parsed: small tables, without a reference into any file.
-//! * [`Session`] is the sections of the files, for the time of one batch.
-//! * Nothing recurses. Whatever an entry can refer to again and again is counted against a budget.
+//! * which unit an address is in ([`units`]), and how much of the file is read for it ([`Scope`]):
+//!   as a rule that unit alone, when the first of its addresses is asked for, so that damage stays
+//!   where it is;
+//! * what a file may make us do ([`limits`]);
+//! * an answer where a unit is damaged: its lines, and the name of the symbol;
+//! * split units, and where to look for them;
+//! * the line that a function is declared on ([`declared`]).
 //!
-//! Addresses should come sorted: then a unit is opened once per batch.
+//! Parsed units borrow from the files that they were read from; both are kept together in
+//! [`Index`].
 
-mod functions;
-mod lines;
-mod names;
+mod declared;
+mod limits;
 mod units;
 
-use std::rc::Rc;
+use std::cell::OnceCell;
 use std::sync::Arc;
 
-use gimli::{DebugInfoOffset, EndianSlice, LittleEndian, UnitRef};
+use addr2line::{LookupContinuation, LookupResult, SplitDwarfLoad};
+use gimli::{DebugInfoOffset, DwarfFileType, Section, SectionId, UnitOffset, UnitRef};
 use rustc_hash::{FxHashMap, FxHashSet};
+use typed_arena::Arena;
 
-use functions::Functions;
-use lines::Lines;
-use names::{NameKey, Named};
+use declared::Declared;
+use limits::{Limits, Reader};
 use units::Units;
 
 use super::elf::Elf;
-use super::{Frame, Svma};
+use super::{Frame, Svma, line_and_column};
 use crate::profile::LineNo;
 
-pub(super) type Reader<'a> = EndianSlice<'a, LittleEndian>;
 type Dwarf<'a> = gimli::Dwarf<Reader<'a>>;
-type Unit<'a> = gimli::Unit<Reader<'a>>;
+type Context<'a> = addr2line::Context<Reader<'a>>;
 
-/// Most ranges of one unit. They can be named again and again, so their number is not bounded by
-/// the size of the file.
-const MAX_RANGES: usize = 8 << 20;
 /// Abbreviations kept for units that share them.
 const MAX_ABBREVIATIONS: usize = 256;
+/// Units that are asked about one address. Their ranges may be too wide, so several may claim it.
+const MAX_CLAIMS: usize = 4;
+/// About what is held per byte that was read of a unit.
+const GROWTH: usize = 3;
 
-/// Which of the files of a module a unit is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
-    Main,
-    Shared,
-    Split(u32),
+/// The DWARF of a module: its files, and what was parsed of them so far.
+pub(super) struct Index(FilesAndParsed);
+
+self_cell::self_cell!(
+    struct FilesAndParsed {
+        owner: Files,
+        #[not_covariant]
+        dependent: Parsed,
+    }
+);
+
+/// The files of a module that have DWARF.
+struct Files {
+    main: Arc<Elf>,
+    /// Holds entries that several programs have in common.
+    shared: Option<Elf>,
+    /// Holds split units of this program.
+    package: Option<Elf>,
+    /// One split unit each, as they were found.
+    split: Arena<Elf>,
+    limits: Limits,
 }
 
-/// What was parsed so far of a module's DWARF.
-#[derive(Debug)]
-pub(super) struct Index {
+/// What was parsed.
+struct Parsed<'a> {
+    main: Dwarf<'a>,
     units: Units,
-    /// By unit.
-    parsed: Vec<Option<Box<Parsed>>>,
-    named: FxHashMap<NameKey, Named>,
+    /// By unit, once it was asked for.
+    scopes: Vec<Option<Scope>>,
+    /// `None` when nothing can be read.
+    contexts: FxHashMap<Scope, Option<Box<Context<'a>>>>,
+    package: Option<gimli::DwarfPackage<Reader<'a>>>,
+    abbreviations: FxHashMap<usize, Arc<gimli::Abbreviations>>,
+    known: FxHashMap<Function, Known<'a>>,
     texts: Texts,
-    /// Ranges that begin at 0 belong to code that the linker threw away.
-    has_code_at_zero: bool,
+    /// Bytes held by what was parsed, about.
+    held: usize,
+}
+
+/// What has to be read to know all about the functions of a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Scope {
+    /// The unit.
+    Unit(u32),
+    /// Units with the same table of abbreviations: optimisers that look at a whole program write
+    /// all its units at once, and let them refer to each other.
+    Relatives(usize),
+    /// All units, and the file that several programs share.
+    All,
+}
+
+impl Scope {
+    /// The unit, if there is one only.
+    fn alone(self) -> Option<u32> {
+        match self {
+            Self::Unit(unit) => Some(unit),
+            Self::Relatives(_) | Self::All => None,
+        }
+    }
+}
+
+/// A function, as far as its name and where it is declared are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Function {
+    /// By its name, as the linker knows it: where that is in memory.
+    Named(usize),
+    /// By its unit, and its entry in that.
+    Entry(u32, usize),
+}
+
+/// What is known about a function apart from its code.
+#[derive(Clone)]
+struct Known<'a> {
+    /// As the linker knows it, where that is said; else as the source has it; empty: nameless.
+    name: Arc<str>,
+    declared: Option<Declared<'a>>,
 }
 
 /// Texts that occur again and again, each kept once.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Texts(FxHashSet<Arc<str>>);
 
 impl Texts {
@@ -76,28 +136,15 @@ impl Texts {
     }
 }
 
-/// Names of the symbols at addresses.
-pub(super) type SymbolSource<'a> = dyn FnMut(u64) -> Option<Arc<str>> + 'a;
-
-/// Whether a symbol says more about a function than its plain name, and doesn't contradict it.
-/// Compilers that are asked for line tables only leave out in which module or class it is. For C
-/// the plain name is better: symbols of clones have suffixes. And the linker may have merged the
-/// function with another one, whose symbol it then is.
-fn is_full_name_of(symbol: &str, plain: &str) -> bool {
-    let is_mangled = symbol.starts_with("_Z") || symbol.starts_with("_R");
-    let word = plain.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default();
-    plain.is_empty() || is_mangled && symbol.contains(word)
-}
-
-/// What was parsed of one unit.
-#[derive(Debug)]
-struct Parsed {
-    functions: Functions,
-    lines: Lines,
+/// Who is asked for what DWARF doesn't have.
+pub(super) struct Helpers<'h> {
+    /// The name of the symbol at an address.
+    pub(super) symbol: &'h mut dyn FnMut(u64) -> Option<Arc<str>>,
+    /// The file of a split unit.
+    pub(super) split: &'h mut dyn FnMut(&SplitUnit) -> Option<Elf>,
 }
 
 /// Where the other half of a unit is.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SplitUnit {
     /// What both halves have in common.
     pub(super) id: u64,
@@ -107,370 +154,417 @@ pub(super) struct SplitUnit {
     pub(super) folder: Vec<u8>,
 }
 
-/// The answer for an address.
-pub(super) enum Answer {
-    /// Frames, innermost first; none when nothing is known.
-    Frames(Vec<Frame>),
-    /// The answer depends on a file that is not in the session yet.
-    Needs(SplitUnit),
-}
-
-/// Split units, by id: the file, and whether it is a package of many.
-#[derive(Debug, Default)]
-pub(super) struct SplitFiles {
-    files: Vec<Elf>,
-    package: Option<Elf>,
-    /// By id: which of `files`; `None` when there is none.
-    by_id: FxHashMap<u64, Option<u32>>,
-}
-
-impl SplitFiles {
-    /// Adds the package beside the binary.
-    pub(super) fn set_package(&mut self, package: Elf) {
-        self.package = Some(package);
-    }
-
-    /// Adds what was found for a unit.
-    pub(super) fn add(&mut self, id: u64, file: Option<Elf>) {
-        let index = file.and_then(|file| {
-            let index = u32::try_from(self.files.len()).ok()?;
-            self.files.push(file);
-            Some(index)
-        });
-        self.by_id.insert(id, index);
-    }
-
-    pub(super) fn heap_size(&self) -> usize {
-        self.files.iter().chain(&self.package).map(Elf::heap_size).sum()
-    }
-}
-
 /// Whether a file holds the split unit of this id.
 pub(super) fn holds_split_unit(file: &Elf, id: u64) -> bool {
-    let dwarf = split_sections(file);
-    let mut units = dwarf.units();
-    while let Ok(Some(header)) = units.next() {
+    let limits = Limits::new(0);
+    split_unit(&split_sections(file, &limits), id).is_some()
+}
+
+/// The bytes of the split unit of this id.
+fn split_unit<'a>(dwarf: &Dwarf<'a>, id: u64) -> Option<Reader<'a>> {
+    let mut headers = dwarf.units();
+    while let Ok(Some(header)) = headers.next() {
         if dwarf.unit(header).is_ok_and(|unit| unit.dwo_id.is_some_and(|found| found.0 == id)) {
-            return true;
+            return unit_bytes(dwarf, header.debug_info_offset()?.0);
         }
     }
-    false
+    None
 }
 
-fn sections(file: &Elf) -> Dwarf<'_> {
-    load(|id| Some(id.name()), file)
+/// The bytes of the unit at an offset.
+fn unit_bytes<'a>(dwarf: &Dwarf<'a>, offset: usize) -> Option<Reader<'a>> {
+    let header = dwarf.debug_info.header_from_offset(DebugInfoOffset(offset)).ok()?;
+    let end = offset.checked_add(header.length_including_self())?;
+    dwarf.debug_info.reader().part(offset..end)
 }
 
-fn split_sections(file: &Elf) -> Dwarf<'_> {
-    load(gimli::SectionId::dwo_name, file)
+fn sections<'a>(file: &'a Elf, limits: &'a Limits) -> Dwarf<'a> {
+    load(|id| Some(id.name()), file, limits)
 }
 
-fn load(name: impl Fn(gimli::SectionId) -> Option<&'static str>, file: &Elf) -> Dwarf<'_> {
-    let section = |id| -> Result<Reader<'_>, gimli::Error> { Ok(reader(name(id).and_then(|name| file.section(name)))) };
+fn split_sections<'a>(file: &'a Elf, limits: &'a Limits) -> Dwarf<'a> {
+    load(SectionId::dwo_name, file, limits)
+}
+
+fn load<'a>(name: impl Fn(SectionId) -> Option<&'static str>, file: &'a Elf, limits: &'a Limits) -> Dwarf<'a> {
+    let section = |id| -> Result<Reader<'a>, gimli::Error> { Ok(reader(name(id), id, file, limits)) };
     // The closure never fails.
-    gimli::Dwarf::load(section).unwrap_or_default()
+    gimli::Dwarf::load(section).unwrap_or_else(|_| sections(file, limits))
 }
 
-fn reader(bytes: Option<&[u8]>) -> Reader<'_> {
-    EndianSlice::new(bytes.unwrap_or_default(), LittleEndian)
+fn reader<'a>(name: Option<&str>, id: SectionId, file: &'a Elf, limits: &'a Limits) -> Reader<'a> {
+    Reader::new(name.and_then(|name| file.section(name)).unwrap_or_default(), id, limits)
 }
 
-/// The files of a module, while a batch of addresses is looked up.
-pub(super) struct Session<'a> {
-    main: Dwarf<'a>,
-    split: &'a SplitFiles,
-    package: Option<gimli::DwarfPackage<Reader<'a>>>,
-    abbreviations: FxHashMap<(Place, usize), Arc<gimli::Abbreviations>>,
-    shared_units: Option<Vec<usize>>,
-    open: Option<(u32, Rc<OpenUnit<'a>>)>,
-    /// The unit that was last referred to from another one, and where it is.
-    foreign: Option<(Place, Rc<Unit<'a>>)>,
+/// Bytes of a file that lists of ranges may be in.
+fn range_bytes(file: &Elf) -> usize {
+    let lists = [".debug_ranges", ".debug_rnglists", ".debug_rnglists.dwo"];
+    lists.iter().filter_map(|name| file.section(name)).map(<[u8]>::len).sum()
 }
 
-/// A unit that is being read.
-struct OpenUnit<'a> {
-    /// What the addresses were found in; the half with the lines.
-    unit: Unit<'a>,
-    /// The half with the functions, for split DWARF.
-    split: Option<(Place, Dwarf<'a>, Unit<'a>)>,
+/// Whether a symbol says more about a function than its plain name, and doesn't contradict it.
+/// Compilers that are asked for line tables only leave out in which module or class it is. For C
+/// the plain name is better: symbols of clones have suffixes. And the linker may have merged the
+/// function with another one, whose symbol it then is.
+fn is_full_name_of(symbol: &str, plain: &str) -> bool {
+    let word = plain.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default();
+    plain.is_empty() || is_mangled(symbol.as_bytes()) && symbol.contains(word)
 }
 
-impl<'a> OpenUnit<'a> {
-    /// The half with the lines.
-    fn lines<'u>(&'u self, session: &'u Session<'a>) -> UnitRef<'u, Reader<'a>> {
-        UnitRef::new(&session.main, &self.unit)
-    }
-
-    /// The half with the functions.
-    fn functions<'u>(&'u self, session: &'u Session<'a>) -> (Place, UnitRef<'u, Reader<'a>>) {
-        match &self.split {
-            Some((place, dwarf, unit)) => (*place, UnitRef::new(dwarf, unit)),
-            None => (Place::Main, self.lines(session)),
-        }
-    }
-}
-
-impl<'a> Session<'a> {
-    /// Looks into `file`, which shares entries with `shared` and may have units in `split`.
-    pub(super) fn new(file: &'a Elf, shared: Option<&'a Elf>, split: &'a SplitFiles) -> Self {
-        let mut main = sections(file);
-        if let Some(shared) = shared {
-            main.set_sup(sections(shared));
-        }
-        let package = split.package.as_ref().and_then(|package| {
-            let section = |id: gimli::SectionId| -> Result<Reader<'_>, gimli::Error> {
-                Ok(reader(id.dwo_name().and_then(|name| package.section(name))))
-            };
-            gimli::DwarfPackage::load(section, reader(None)).ok()
-        });
-        Self {
-            main,
-            split,
-            package,
-            abbreviations: FxHashMap::default(),
-            shared_units: None,
-            open: None,
-            foreign: None,
-        }
-    }
-
-    /// A unit of a file, with its abbreviations from the cache.
-    fn unit(&mut self, place: Place, offset: usize) -> Option<Unit<'a>> {
-        let dwarf = match place {
-            Place::Main => &self.main,
-            Place::Shared => self.main.sup()?,
-            Place::Split(_) => return None,
-        };
-        let header = dwarf.debug_info.header_from_offset(DebugInfoOffset(offset)).ok()?;
-        let key = (place, header.debug_abbrev_offset().0);
-        let abbreviations = if let Some(known) = self.abbreviations.get(&key) {
-            Arc::clone(known)
-        } else {
-            let parsed = dwarf.abbreviations(&header).ok()?;
-            if self.abbreviations.len() >= MAX_ABBREVIATIONS {
-                self.abbreviations.clear();
-            }
-            self.abbreviations.insert(key, Arc::clone(&parsed));
-            parsed
-        };
-        gimli::Unit::new_with_abbreviations(dwarf, header, abbreviations).ok()
-    }
-
-    /// Opens a unit, both halves of it.
-    fn open(&mut self, units: &Units, index: u32) -> Result<Option<Rc<OpenUnit<'a>>>, SplitUnit> {
-        if let Some((open, unit)) = &self.open
-            && *open == index
-        {
-            return Ok(Some(Rc::clone(unit)));
-        }
-        let Some(unit) = units.offset(index).and_then(|offset| self.unit(Place::Main, offset)) else {
-            return Ok(None);
-        };
-        let split = match unit.dwo_id {
-            Some(id) => self.other_half(&unit, id)?,
-            None => None,
-        };
-        let open = Rc::new(OpenUnit { unit, split });
-        self.open = Some((index, Rc::clone(&open)));
-        Ok(Some(open))
-    }
-
-    fn other_half(
-        &self,
-        skeleton: &Unit<'a>,
-        id: gimli::DwoId,
-    ) -> Result<Option<(Place, Dwarf<'a>, Unit<'a>)>, SplitUnit> {
-        let in_package = self.package.as_ref().and_then(|package| package.find_cu(id, &self.main).ok().flatten());
-        let (place, dwarf) = if let Some(dwarf) = in_package {
-            // Units of a package have offsets of their own; the low half of the id tells them apart.
-            #[expect(clippy::cast_possible_truncation, reason = "any 31 bits of a hash will do")]
-            let place = Place::Split(id.0 as u32 | 1 << 31);
-            (place, dwarf)
-        } else {
-            let index = match self.split.by_id.get(&id.0) {
-                Some(Some(index)) => *index,
-                Some(None) => return Ok(None),
-                None => return Err(self.needed(skeleton, id)),
-            };
-            let Some(file) = self.split.files.get(index as usize) else { return Ok(None) };
-            let mut dwarf = split_sections(file);
-            dwarf.make_dwo(&self.main);
-            (Place::Split(index), dwarf)
-        };
-        let mut headers = dwarf.units();
-        while let Ok(Some(header)) = headers.next() {
-            let Ok(mut unit) = dwarf.unit(header) else { continue };
-            if unit.dwo_id == Some(id) {
-                unit.copy_relocated_attributes(skeleton);
-                return Ok(Some((place, dwarf, unit)));
-            }
-        }
-        Ok(None)
-    }
-
-    fn needed(&self, skeleton: &Unit<'a>, id: gimli::DwoId) -> SplitUnit {
-        let path = skeleton.dwo_name().ok().flatten().and_then(|name| self.main.attr_string(skeleton, name).ok());
-        let bytes = |text: Option<Reader<'a>>| text.map(|text| text.slice().to_vec()).unwrap_or_default();
-        SplitUnit { id: id.0, path: bytes(path), folder: bytes(skeleton.comp_dir) }
-    }
+fn is_mangled(name: &[u8]) -> bool {
+    name.starts_with(b"_Z") || name.starts_with(b"_R")
 }
 
 impl Index {
-    /// Finds the units of a file; `None` when it has no DWARF.
-    pub(super) fn new(file: &Elf) -> Option<Self> {
-        if !file.has_section(".debug_info") {
+    /// Finds the units of a file; `None` when it has no DWARF. `shared` has entries that the file
+    /// refers to, `package` its split units.
+    pub(super) fn new(main: Arc<Elf>, shared: Option<Elf>, package: Option<Elf>) -> Option<Self> {
+        if !main.has_section(".debug_info") {
             return None;
         }
-        let has_code_at_zero = file.has_code_at_zero();
-        let units = Units::new(&sections(file), has_code_at_zero);
-        let mut parsed = Vec::new();
-        parsed.resize_with(units.len(), || None);
-        Some(Self { units, parsed, named: FxHashMap::default(), texts: Texts::default(), has_code_at_zero })
+        let lists = [Some(&*main), shared.as_ref(), package.as_ref()].into_iter().flatten().map(range_bytes).sum();
+        let files = Files { main, shared, package, split: Arena::new(), limits: Limits::new(lists) };
+        Some(Self(FilesAndParsed::new(files, |files| Parsed::new(files))))
     }
 
     /// About how many bytes it holds.
     pub(super) fn heap_size(&self) -> usize {
-        let parsed: usize =
-            self.parsed.iter().flatten().map(|parsed| parsed.functions.heap_size() + parsed.lines.heap_size()).sum();
-        parsed + self.units.heap_size() + self.named.len() * 64 + self.texts.0.len() * 96
+        self.0.with_dependent(|files, parsed| {
+            let others = [files.shared.as_ref(), files.package.as_ref()].into_iter().flatten().map(Elf::heap_size);
+            parsed.held + parsed.units.heap_size() + parsed.texts.0.len() * 96 + others.sum::<usize>()
+        })
     }
 
-    /// The frames at an address.
-    pub(super) fn frames(
-        &mut self,
-        session: &mut Session<'_>,
-        symbols: &mut SymbolSource<'_>,
-        address: Svma,
-    ) -> Answer {
-        let mut candidates = [0; 4];
+    /// The frames at an address, innermost first; none when nothing is known.
+    pub(super) fn frames(&mut self, address: Svma, helpers: &mut Helpers<'_>) -> Vec<Frame> {
+        // The last address of all has none after it, which addr2line relies on.
+        if address.0 == u64::MAX {
+            return Vec::new();
+        }
+        self.0.with_dependent_mut(|files, parsed| parsed.frames(files, address.0, helpers))
+    }
+}
+
+impl std::fmt::Debug for Index {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Index").finish_non_exhaustive()
+    }
+}
+
+impl<'a> Parsed<'a> {
+    fn new(files: &'a Files) -> Self {
+        files.limits.begin();
+        let mut main = sections(&files.main, &files.limits);
+        if let Some(shared) = &files.shared {
+            main.set_sup(sections(shared, &files.limits));
+        }
+        let package = files.package.as_ref().and_then(|package| {
+            let section = |id: SectionId| -> Result<Reader<'a>, gimli::Error> {
+                Ok(reader(id.dwo_name(), id, package, &files.limits))
+            };
+            gimli::DwarfPackage::load(section, Reader::new(&[], SectionId::DebugInfo, &files.limits)).ok()
+        });
+        let units = Units::new(&main, files.main.has_code_at_zero(), |unit| ranges_with_lines(files, &main, unit));
+        Self {
+            main,
+            scopes: vec![None; units.len()],
+            units,
+            contexts: FxHashMap::default(),
+            package,
+            abbreviations: FxHashMap::default(),
+            known: FxHashMap::default(),
+            texts: Texts::default(),
+            held: 0,
+        }
+    }
+
+    fn frames(&mut self, files: &'a Files, address: u64, helpers: &mut Helpers<'_>) -> Vec<Frame> {
+        files.limits.begin();
+        let mut claims = [0; MAX_CLAIMS];
         let mut count = 0;
-        for unit in self.units.find(address.0).take(candidates.len()) {
-            candidates[count] = unit;
+        for unit in self.units.find(address).take(MAX_CLAIMS) {
+            claims[count] = unit;
             count += 1;
         }
         let mut best = Vec::new();
-        for &unit in &candidates[..count] {
-            match self.frames_of(session, symbols, unit, address.0) {
-                Err(needs) => return Answer::Needs(needs),
-                // Ranges of units may be too wide; one that knows the function is right.
-                Ok(frames) if frames.last().is_some_and(|frame| !frame.name.is_empty()) => {
-                    return Answer::Frames(frames);
-                }
-                Ok(frames) if best.is_empty() => best = frames,
-                Ok(_) => {}
+        for &unit in &claims[..count] {
+            let frames = self.frames_of(files, unit, address, helpers);
+            if frames.last().is_some_and(|frame| !frame.name.is_empty()) {
+                return frames;
+            }
+            if best.is_empty() {
+                best = frames;
             }
         }
-        Answer::Frames(best)
+        best
     }
 
-    fn frames_of(
-        &mut self,
-        session: &mut Session<'_>,
-        symbols: &mut SymbolSource<'_>,
-        unit: u32,
-        address: u64,
-    ) -> Result<Vec<Frame>, SplitUnit> {
-        let row = unit as usize;
-        if self.parsed[row].is_none() {
-            let Some(open) = session.open(&self.units, unit)? else { return Ok(Vec::new()) };
-            let (place, half) = open.functions(session);
-            let functions = Functions::parse(place, half, self.has_code_at_zero);
-            let lines = Lines::parse(open.lines(session), self.has_code_at_zero);
-            self.parsed[row] = Some(Box::new(Parsed { functions, lines }));
+    /// The frames that a unit has for an address.
+    fn frames_of(&mut self, files: &'a Files, unit: u32, address: u64, helpers: &mut Helpers<'_>) -> Vec<Frame> {
+        let scope = self.scope(files, unit);
+        self.read(files, scope);
+        let Self { main, units, contexts, package, known, texts, .. } = self;
+        let Some(Some(context)) = contexts.get(&scope) else { return Vec::new() };
+        let source = Source { context, main, package: package.as_ref(), files };
+        let found = match source.frames(address, helpers) {
+            Ok(found) => found,
+            // What an entry refers to is in another unit.
+            Err(gimli::Error::NoEntryAtGivenOffset(_)) if scope != Scope::All => {
+                self.scopes[unit as usize] = Some(match scope {
+                    Scope::Unit(_) => self.relatives(unit),
+                    _ => Scope::All,
+                });
+                return self.frames_of(files, unit, address, helpers);
+            }
+            Err(_) => return source.line(address).map(|place| frame(texts, &place)).into_iter().collect(),
+        };
+        let unit_of = UnitOf { source, address, units, known: OnceCell::new(), alone: scope.alone() };
+        let depth = found.len();
+        let mut frames = Vec::with_capacity(depth);
+        for function in found {
+            let mut answer = function.location.as_ref().map(|place| frame(texts, place)).unwrap_or_default();
+            let name = name_of(&function);
+            let is_linkage = is_mangled(name);
+            let key = match function.dw_die_offset {
+                _ if is_linkage => Some(Function::Named(name.as_ptr().addr())),
+                Some(entry) => unit_of.row(helpers).map(|unit| Function::Entry(unit, entry.0)),
+                None => None,
+            };
+            let about = if let Some(known) = key.and_then(|key| known.get(&key)) {
+                known.clone()
+            } else {
+                let declared = function.dw_die_offset.and_then(|entry| unit_of.declared(entry, helpers));
+                let mut about = Known { name: texts.keep(&String::from_utf8_lossy(name)), declared };
+                let is_outermost = frames.len() + 1 == depth;
+                if is_outermost && !is_linkage {
+                    let symbol = (helpers.symbol)(address).filter(|symbol| is_full_name_of(symbol, &about.name));
+                    about.name = symbol.unwrap_or(about.name);
+                }
+                if let Some(key) = key {
+                    known.insert(key, about.clone());
+                }
+                about
+            };
+            let declared = about.declared.filter(|declared| declared.is_in(&answer.file));
+            answer.start_line = declared.map_or(LineNo::UNKNOWN, |declared| LineNo(declared.line));
+            answer.name = about.name;
+            frames.push(answer);
         }
-        let Some(mut parsed) = self.parsed[row].take() else { return Ok(Vec::new()) };
-        let frames = self.assemble(session, symbols, unit, &mut parsed, address);
-        self.parsed[row] = Some(parsed);
         frames
     }
 
-    fn assemble(
-        &mut self,
-        session: &mut Session<'_>,
-        symbols: &mut SymbolSource<'_>,
-        unit: u32,
-        parsed: &mut Parsed,
+    /// What is read for a unit.
+    fn scope(&mut self, files: &Files, unit: u32) -> Scope {
+        if let Some(scope) = self.scopes[unit as usize] {
+            return scope;
+        }
+        let scope = if files.shared.is_some() {
+            Scope::All
+        } else if self.abbreviations(unit).is_some_and(|(_, read)| refers_to_others(&read)) {
+            self.relatives(unit)
+        } else {
+            Scope::Unit(unit)
+        };
+        self.scopes[unit as usize] = Some(scope);
+        let bytes = self.units.offset(unit).and_then(|offset| unit_bytes(&self.main, offset));
+        self.held += bytes.map_or(0, |bytes| bytes.bytes().len() * GROWTH);
+        scope
+    }
+
+    fn relatives(&mut self, unit: u32) -> Scope {
+        self.abbreviations(unit).map_or(Scope::All, |(offset, _)| Scope::Relatives(offset.0))
+    }
+
+    /// The abbreviations of a unit, and where they are.
+    fn abbreviations(&mut self, unit: u32) -> Option<(gimli::DebugAbbrevOffset, Arc<gimli::Abbreviations>)> {
+        let header = self.main.debug_info.header_from_offset(DebugInfoOffset(self.units.offset(unit)?)).ok()?;
+        let offset = header.debug_abbrev_offset();
+        if let Some(known) = self.abbreviations.get(&offset.0) {
+            return Some((offset, Arc::clone(known)));
+        }
+        let read = self.main.abbreviations(&header).ok()?;
+        if self.abbreviations.len() >= MAX_ABBREVIATIONS {
+            self.abbreviations.clear();
+        }
+        self.abbreviations.insert(offset.0, Arc::clone(&read));
+        Some((offset, read))
+    }
+
+    /// Makes the context of a scope, unless it is there.
+    fn read(&mut self, files: &'a Files, scope: Scope) {
+        if self.contexts.contains_key(&scope) {
+            return;
+        }
+        let context = self.sections_of(files, scope).and_then(|dwarf| Context::from_dwarf(dwarf).ok());
+        self.contexts.insert(scope, context.map(Box::new));
+    }
+
+    /// The sections of a file, with no more units than a scope has.
+    fn sections_of(&mut self, files: &'a Files, scope: Scope) -> Option<Dwarf<'a>> {
+        let mut dwarf = sections(&files.main, &files.limits);
+        match scope {
+            Scope::Unit(unit) => {
+                let (offset, abbreviations) = self.abbreviations(unit)?;
+                dwarf.abbreviations_cache.set::<Reader<'a>>(offset, abbreviations);
+                dwarf.debug_info = unit_bytes(&self.main, self.units.offset(unit)?)?.into();
+            }
+            Scope::Relatives(offset) => {
+                // Units whose abbreviations are not to be had are passed over.
+                let offset = gimli::DebugAbbrevOffset(offset);
+                let abbreviations = self.main.debug_abbrev.abbreviations(offset).ok()?;
+                dwarf.abbreviations_cache.set::<Reader<'a>>(offset, Arc::new(abbreviations));
+                dwarf.debug_abbrev = Reader::new(&[], SectionId::DebugAbbrev, &files.limits).into();
+            }
+            Scope::All => {
+                if let Some(shared) = &files.shared {
+                    dwarf.set_sup(sections(shared, &files.limits));
+                }
+                dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
+                return Some(dwarf);
+            }
+        }
+        // It says where units are among all of them; what they say themselves is enough.
+        dwarf.debug_aranges = Reader::new(&[], SectionId::DebugAranges, &files.limits).into();
+        Some(dwarf)
+    }
+}
+
+/// Ranges of addresses that a unit has lines for.
+fn ranges_with_lines<'a>(files: &'a Files, main: &Dwarf<'a>, offset: usize) -> Vec<(u64, u64)> {
+    let context = unit_bytes(main, offset).and_then(|bytes| {
+        let mut dwarf = sections(&files.main, &files.limits);
+        dwarf.debug_info = bytes.into();
+        dwarf.debug_aranges = Reader::new(&[], SectionId::DebugAranges, &files.limits).into();
+        Context::from_dwarf(dwarf).ok()
+    });
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    let Some(lines) = context.as_ref().and_then(|context| context.find_location_range(0, u64::MAX).ok()) else {
+        return ranges;
+    };
+    for (begin, length, _) in lines {
+        let end = begin.saturating_add(length);
+        match ranges.last_mut() {
+            Some(last) if last.1 == begin => last.1 = end,
+            _ => ranges.push((begin, end)),
+        }
+    }
+    ranges
+}
+
+/// Whether entries may refer to other units.
+fn refers_to_others(abbreviations: &gimli::Abbreviations) -> bool {
+    let mut all = (1..).map_while(|code| abbreviations.get(code));
+    all.any(|entry| entry.attributes().iter().any(|attribute| attribute.form() == gimli::DW_FORM_ref_addr))
+}
+
+/// Where addresses are looked up.
+#[derive(Clone, Copy)]
+struct Source<'p, 'a> {
+    context: &'p Context<'a>,
+    main: &'p Dwarf<'a>,
+    package: Option<&'p gimli::DwarfPackage<Reader<'a>>>,
+    files: &'a Files,
+}
+
+impl<'p, 'a> Source<'p, 'a> {
+    /// The functions at an address, innermost first.
+    fn frames(
+        self,
         address: u64,
-    ) -> Result<Vec<Frame>, SplitUnit> {
-        let position = parsed.lines.find(address);
-        let Some(function) = parsed.functions.find(address) else {
-            let Some(position) = position else { return Ok(Vec::new()) };
-            let file = self.file(session, unit, &mut parsed.lines, position.file)?;
-            let empty = self.texts.keep("");
-            return Ok(vec![Frame { name: empty, file, ..position.frame() }]);
-        };
-        if !parsed.functions.has_inlines(function) {
-            let Some(open) = session.open(&self.units, unit)? else { return Ok(Vec::new()) };
-            let (place, half) = open.functions(session);
-            parsed.functions.parse_inlines(function, place, half);
+        helpers: &mut Helpers<'_>,
+    ) -> Result<Vec<addr2line::Frame<'p, Reader<'a>>>, gimli::Error> {
+        let mut frames = self.with_split(self.context.find_frames(address), helpers)?;
+        let mut found = Vec::with_capacity(4);
+        while let Some(frame) = frames.next()? {
+            found.push(frame);
         }
-        let mut frames = Vec::with_capacity(4);
-        let mut position = position.unwrap_or_default();
-        let mut chain = [0; functions::MAX_DEPTH];
-        let depth = parsed.functions.inlined(function, address, &mut chain);
-        for &call in chain[..depth].iter().rev() {
-            let (key, call_site) = parsed.functions.call(function, call);
-            frames.push(self.frame(session, unit, parsed, key, position, &mut |_| None)?);
-            position = call_site;
-        }
-        let key = parsed.functions.key(function);
-        frames.push(self.frame(session, unit, parsed, key, position, &mut |_| symbols(address))?);
-        Ok(frames)
+        Ok(found)
     }
 
-    /// The frame of a function at a position; what its entry doesn't name may have a symbol.
-    fn frame(
-        &mut self,
-        session: &mut Session<'_>,
-        unit: u32,
-        parsed: &mut Parsed,
-        key: NameKey,
-        position: lines::Position,
-        symbols: &mut SymbolSource<'_>,
-    ) -> Result<Frame, SplitUnit> {
-        let file = self.file(session, unit, &mut parsed.lines, position.file)?;
-        let finish = |named: &Named, file: Arc<str>| {
-            // Equal texts are one.
-            let declared = named.path.as_ref().filter(|path| Arc::ptr_eq(path, &file));
-            let start_line = declared.map_or(LineNo::UNKNOWN, |_| LineNo(named.line));
-            Frame { name: Arc::clone(&named.name), file, start_line, ..position.frame() }
-        };
-        if let Some(named) = self.named.get(&key) {
-            return Ok(finish(named, file));
-        }
-        let (mut named, declared_in) = self.name(session, unit, key)?;
-        if let Some(declared_in) = declared_in {
-            let path = self.file(session, unit, &mut parsed.lines, declared_in)?;
-            named.path = Some(path).filter(|path| !path.is_empty());
-        }
-        if !named.is_linkage
-            && let Some(symbol) = symbols(0)
-            && is_full_name_of(&symbol, &named.name)
-        {
-            named.name = symbol;
-        }
-        let frame = finish(&named, file);
-        self.named.insert(key, named);
-        Ok(frame)
+    /// The unit that knows an address.
+    fn unit(self, address: u64, helpers: &mut Helpers<'_>) -> Option<UnitRef<'p, Reader<'a>>> {
+        self.with_split(self.context.find_dwarf_and_unit(address), helpers)
     }
 
-    /// The path of a file of a unit's line table.
-    fn file(
-        &mut self,
-        session: &mut Session<'_>,
-        unit: u32,
-        lines: &mut Lines,
-        file: u32,
-    ) -> Result<Arc<str>, SplitUnit> {
-        if let Some(known) = lines.known_file(file) {
-            return Ok(Arc::clone(known));
-        }
-        let path = match session.open(&self.units, unit)? {
-            Some(open) => Lines::render_file(open.lines(session), file),
-            None => String::new(),
-        };
-        let path = self.texts.keep(&path);
-        lines.remember_file(file, Arc::clone(&path));
-        Ok(path)
+    /// The place that the table of lines has for an address.
+    fn line(self, address: u64) -> Option<addr2line::Location<'p>> {
+        self.context.find_location(address).ok().flatten()
     }
+
+    /// Goes on with a look-up that needs split units.
+    fn with_split<L: LookupContinuation<Buf = Reader<'a>>>(
+        self,
+        mut result: LookupResult<L>,
+        helpers: &mut Helpers<'_>,
+    ) -> L::Output {
+        loop {
+            match result {
+                LookupResult::Output(output) => return output,
+                LookupResult::Load { load, continuation } => {
+                    result = continuation.resume(self.split(&load, helpers).map(Arc::new));
+                }
+            }
+        }
+    }
+
+    /// The other half of a unit.
+    fn split(self, wanted: &SplitDwarfLoad<Reader<'a>>, helpers: &mut Helpers<'_>) -> Option<Dwarf<'a>> {
+        let id = wanted.dwo_id;
+        if let Some(found) = self.package.and_then(|package| package.find_cu(id, &wanted.parent).ok().flatten()) {
+            return Some(found);
+        }
+        let bytes = |text: Option<Reader<'a>>| text.map(|text| text.bytes().to_vec()).unwrap_or_default();
+        let unit = SplitUnit { id: id.0, path: bytes(wanted.path), folder: bytes(wanted.comp_dir) };
+        let file = &*self.files.split.alloc((helpers.split)(&unit)?);
+        self.files.limits.allow(range_bytes(file));
+        let mut dwarf = split_sections(file, &self.files.limits);
+        dwarf.make_dwo(&wanted.parent);
+        // Of several units in the file this one is wanted.
+        dwarf.debug_info = split_unit(&dwarf, id.0)?.into();
+        Some(dwarf)
+    }
+}
+
+/// The unit of an address, found out when somebody wants to know.
+struct UnitOf<'p, 'a> {
+    source: Source<'p, 'a>,
+    address: u64,
+    units: &'p Units,
+    known: OnceCell<Option<UnitRef<'p, Reader<'a>>>>,
+    /// The only one there is.
+    alone: Option<u32>,
+}
+
+impl<'a> UnitOf<'_, 'a> {
+    fn entries(&self, helpers: &mut Helpers<'_>) -> Option<UnitRef<'_, Reader<'a>>> {
+        *self.known.get_or_init(|| self.source.unit(self.address, helpers))
+    }
+
+    /// Which one of the file it is.
+    fn row(&self, helpers: &mut Helpers<'_>) -> Option<u32> {
+        self.alone.or_else(|| self.units.of(self.entries(helpers)?))
+    }
+
+    /// Where a function is declared.
+    fn declared(&self, entry: UnitOffset, helpers: &mut Helpers<'_>) -> Option<Declared<'a>> {
+        let (main, unit) = (self.source.main, self.entries(helpers)?);
+        if unit.dwarf.file_type != DwarfFileType::Dwo {
+            return Declared::read(unit, unit, entry);
+        }
+        // Names of files are in the half that is in the file itself.
+        let offset = self.alone.and_then(|row| self.units.offset(row))?;
+        let lines = main.unit(main.debug_info.header_from_offset(DebugInfoOffset(offset)).ok()?).ok()?;
+        Declared::read(unit, UnitRef::new(main, &lines), entry)
+    }
+}
+
+/// The name of a function; empty when it has none.
+fn name_of<'a>(function: &addr2line::Frame<'_, Reader<'a>>) -> &'a [u8] {
+    function.function.as_ref().map_or(&[], |function| function.name.bytes())
+}
+
+/// A frame of which no more is known than where it is.
+fn frame(texts: &mut Texts, place: &addr2line::Location<'_>) -> Frame {
+    let (line, column) = line_and_column(place.line.unwrap_or(0).into(), place.column.unwrap_or(0).into());
+    Frame { file: texts.keep(place.file.unwrap_or_default()), line: LineNo(line), column, ..Frame::default() }
 }
