@@ -13,6 +13,7 @@ pub mod loader;
 pub mod log;
 pub mod lsp;
 mod nearest;
+pub mod otlp;
 pub mod presets;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub mod record;

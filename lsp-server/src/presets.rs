@@ -9,6 +9,7 @@ use profiler_core::attribute::Filter;
 use profiler_core::profile::Profile;
 
 use crate::config::Config;
+use crate::loader;
 
 /// A preset that every installation has.
 struct BuiltIn {
@@ -96,8 +97,23 @@ pub fn last_recording(profile: PathBuf) -> Offer {
     }
 }
 
+/// The name of the preset for what comes by OTLP.
+pub const RECEIVED: &str = "otlp";
+
+/// The preset for what comes by OTLP.
+pub fn received() -> Offer {
+    Offer {
+        name: RECEIVED.to_owned(),
+        title: "Live, by OTLP".to_owned(),
+        value_type: None,
+        filters: Vec::new(),
+        profile: Some(PathBuf::from(loader::RECEIVED)),
+        base: None,
+    }
+}
+
 /// All names that there are, answerable or not.
 pub fn names(config: &Config) -> impl Iterator<Item = &str> {
-    let built_in = BUILT_IN.iter().map(|preset| preset.name).chain([LAST_RECORDING]);
+    let built_in = BUILT_IN.iter().map(|preset| preset.name).chain([LAST_RECORDING, RECEIVED]);
     config.presets.keys().map(String::as_str).chain(built_in)
 }

@@ -204,6 +204,7 @@ impl LanguageServer for Server {
     }
 
     async fn did_change(&self, parameters: DidChangeTextDocumentParams) {
+        self.session.edited();
         let mut state = self.session.state();
         let encoding = state.capabilities.encoding;
         let identifier = parameters.text_document;

@@ -3,6 +3,7 @@
 //! Everything slow happens in tasks that this starts; what they bring is put into the state
 //! under the lock, and the editor is then asked to look again.
 
+mod received;
 pub mod recording;
 
 use std::collections::HashSet;
@@ -10,7 +11,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lsp_types::{MessageType, Url};
 use profiler_core::cancel::CancelFlag;
@@ -29,11 +30,12 @@ use crate::loader::watch::{Watch, Watched};
 use crate::loader::{self, Failure, Given, Input, Profiles, Stop, Wish};
 use crate::lsp::client::Editor;
 use crate::lsp::refresh::Refresh;
+use crate::otlp::Receiver;
 use crate::source::last::LastQueries;
 use crate::source::{Freshness, Progress, SourceError, Sources};
 use crate::state::capabilities::Capabilities;
 use crate::state::documents::file_path;
-use crate::state::folder::Shown;
+use crate::state::folder::{Folder, Shown};
 use crate::state::view::View;
 use crate::state::{Snapshot, State};
 
@@ -59,6 +61,10 @@ pub struct Session {
     /// Whether the first settings have come and are applied.
     pub has_settings: AtomicBool,
     is_started: AtomicBool,
+    receiver: Mutex<Option<Receiver>>,
+    start: Instant,
+    /// When a buffer was last edited, in milliseconds since the start; 0 = never.
+    last_edit: AtomicU64,
 }
 
 /// Why work brought no result.
@@ -82,6 +88,8 @@ pub enum Cause {
     Written,
     /// There is a file that was not there when files were listed.
     NewFile,
+    /// More came by itself.
+    Received,
 }
 
 impl Session {
@@ -104,6 +112,9 @@ impl Session {
             next_token: AtomicU64::new(0),
             has_settings: AtomicBool::new(false),
             is_started: AtomicBool::new(false),
+            receiver: Mutex::default(),
+            start: Instant::now(),
+            last_edit: AtomicU64::new(0),
         })
     }
 
@@ -258,7 +269,13 @@ impl Session {
             let title = format!("Opening {}", wish.profile.place());
             let freshness = if cause == Cause::Refresh { Freshness::New } else { Freshness::Kept };
             let work = Arc::clone(&session).fetch_and_load(wish, stop.flag.clone(), freshness);
-            let shown = match session.with_progress(work, title, &stop).await {
+            let is_unasked = cause == Cause::Received && had_view;
+            let title = (!is_unasked).then_some(title);
+            let result = session.with_progress(work, title, &stop).await;
+            if is_unasked {
+                session.until_quiet().await;
+            }
+            let shown = match result {
                 Ok(Ok((view, workspace))) => Shown::View(Arc::new(view), workspace),
                 Ok(Err(Failure::Failed(why))) => Shown::Failed { why },
                 Ok(Err(Failure::Cancelled)) | Err(Interrupted::Stopped) => {
@@ -287,24 +304,14 @@ impl Session {
                     }
                     drop(state);
                     session.follow_files();
-                    if !stop.flag.is_cancelled() {
+                    if !stop.flag.is_cancelled() && !is_unasked {
                         session.editor.say(MessageType::ERROR, format!("perflens: {why}"));
                     }
                 }
                 shown => {
                     state.loaded(at, cause == Cause::Command);
                     state.folders[at].keep_choice();
-                    let input = state.folders[at].profile();
-                    let query = input.as_ref().and_then(Input::request).and_then(|request| request.query.clone());
-                    if let Some(query) = query {
-                        // A folder's services are asked for what the folder is.
-                        if state.folders[at].last.as_ref() != Some(&query) {
-                            let (last, root, kept) =
-                                (session.last.clone(), state.folders[at].root.clone(), query.clone());
-                            std::thread::spawn(move || last.set(&root, &kept));
-                        }
-                        state.folders[at].last = Some(query);
-                    }
+                    session.keep_query(&mut state.folders[at]);
                     state.show(at, shown);
                     // Not when it is written again: whoever works with it knows.
                     let hottest = (cause == Cause::Command || !had_view).then(|| where_to_look(&state, at)).flatten();
@@ -317,6 +324,20 @@ impl Session {
             }
             session.look_again();
         });
+    }
+
+    /// Remembers what a server was asked for, for the next time the folder is opened.
+    fn keep_query(&self, folder: &mut Folder) {
+        let input = folder.profile();
+        let Some(query) = input.as_ref().and_then(Input::request).and_then(|request| request.query.clone()) else {
+            return;
+        };
+        // A folder's services are asked for what the folder is.
+        if folder.last.as_ref() != Some(&query) {
+            let (last, root, kept) = (self.last.clone(), folder.root.clone(), query.clone());
+            std::thread::spawn(move || last.set(&root, &kept));
+        }
+        folder.last = Some(query);
     }
 
     /// Fetches what a wish needs, then fulfils it. Dropped, it fetches no further.
@@ -333,8 +354,11 @@ impl Session {
         };
         let fetched =
             async { Ok::<_, SourceError>((fetch(Some(&wish.profile)).await?, fetch(wish.base.as_ref()).await?)) };
+        let is_received = [Some(&wish.profile), wish.base.as_ref()].contains(&Some(&Input::Received));
+        let window = self.state().receiving.window().cloned().filter(|_| is_received);
+        let received = window.and_then(|window| window.snapshot(Instant::now()));
         let given = match fetched.await {
-            Ok((profile, base)) => Given { profile, base },
+            Ok((profile, base)) => Given { received, profile, base },
             Err(error) => return Some(Err(Failure::Failed(error.to_string()))),
         };
         let profiles = Arc::clone(&self.profiles);
@@ -353,15 +377,15 @@ impl Session {
 
     /// Does something while the editor shows that, and may cancel it; `None` when it did.
     pub async fn shown<T>(&self, work: impl Future<Output = Option<T>>, title: String) -> Option<T> {
-        self.with_progress(work, title, &Stop::default()).await.ok()
+        self.with_progress(work, Some(title), &Stop::default()).await.ok()
     }
 
-    /// Waits for work, and shows progress when it takes longer than a moment. Work that comes
-    /// to nothing has died.
+    /// Waits for work, and shows progress when it has a title and takes longer than a moment. Work
+    /// that comes to nothing has died.
     async fn with_progress<T>(
         &self,
         work: impl Future<Output = Option<T>>,
-        title: String,
+        title: Option<String>,
         stop: &Stop,
     ) -> Result<T, Interrupted> {
         let work = async {
@@ -371,13 +395,11 @@ impl Session {
             }
         };
         tokio::pin!(work);
-        let is_shown = self.state().capabilities.shows_progress;
+        let title = title.filter(|_| self.state().capabilities.shows_progress);
         if let Ok(result) = tokio::time::timeout(PROGRESS_AFTER, &mut work).await {
             return result;
         }
-        if !is_shown {
-            return work.await;
-        }
+        let Some(title) = title else { return work.await };
         let token = self.new_token();
         self.state().progress.insert(token.clone(), stop.clone());
         let editor = self.editor.clone();
@@ -414,7 +436,7 @@ impl Session {
             let state = self.state();
             let user = self.places.config.clone();
             let mut watched = Watched {
-                files: state.folders.iter().flat_map(super::state::folder::Folder::watched).chain(user).collect(),
+                files: state.folders.iter().flat_map(Folder::watched).chain(user).collect(),
                 ..Watched::default()
             };
             for folder in &state.folders {
@@ -483,6 +505,7 @@ impl Session {
     /// Settings have been read: tells what is wrong with them, and shows what they say.
     fn apply_settings(self: &Arc<Self>) {
         self.report_settings();
+        self.follow_receiver();
         self.load_all();
         // How costs look may have changed; without any there is nothing to look at.
         let has_view = self.state().folders.iter().any(|folder| folder.view().is_some());
@@ -599,6 +622,7 @@ impl Session {
                 own.read_settings(&state.trust);
             }
         }
+        self.follow_receiver();
         self.load_all();
         self.look_again();
         Ok(())

@@ -7,6 +7,7 @@
 //! * [`cli`] builds and runs the program, and reads the JSON of its reports.
 //! * [`fetch`] runs `perflens fetch`.
 //! * [`http`] is a server with faults on demand.
+//! * [`otlp`] sends to the receiver of OpenTelemetry profiles.
 //! * [`parca`] is a server of Parca's kind on it, and one that signs people in.
 //! * [`pyroscope`] is a server of Pyroscope's kind on it.
 //! * [`lsp`] is a client of the language server, and the editors it can pass for.
@@ -26,6 +27,7 @@ pub mod http;
 pub mod large_profile;
 pub mod lsp;
 pub mod mini;
+pub mod otlp;
 pub mod parca;
 pub mod pprof;
 pub mod pyroscope;

@@ -141,7 +141,7 @@ pub(super) fn in_words(remains: &Remains) -> Vec<String> {
 }
 
 /// Writes a file as a whole or not at all.
-fn write(path: &Path, encode: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+pub(super) fn write(path: &Path, encode: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     if path.as_os_str() == "-" {
         let mut out = BufWriter::new(io::stdout().lock());
         encode(&mut out)?;

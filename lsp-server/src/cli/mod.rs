@@ -12,6 +12,7 @@ mod fetch;
 mod load;
 mod login;
 mod lsp;
+mod otlp;
 mod output;
 mod push;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -62,6 +63,8 @@ enum Command {
     Fetch(fetch::Arguments),
     /// Send a profile to a server, without what is private
     Push(push::Arguments),
+    /// Receive OpenTelemetry profiles of programs on this machine
+    Otlp(otlp::Arguments),
     /// Sign in to a server
     Login(login::Arguments),
     /// Sign out of a server
@@ -201,6 +204,7 @@ pub fn main() -> ExitCode {
         Command::Lsp(arguments) => lsp::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Fetch(arguments) => fetch::run(&arguments),
+        Command::Otlp(arguments) => otlp::run(&arguments),
         Command::Push(arguments) => push::run(&arguments),
         Command::Login(arguments) => login::login(&arguments),
         Command::Logout(arguments) => login::logout(&arguments),

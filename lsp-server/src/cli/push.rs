@@ -1,4 +1,4 @@
-//! `perflens push`: a profile of this machine to a server.
+//! `perflens push`: a profile of this machine to a server, or to a receiver of OTLP.
 //!
 //! What leaves is a copy without home folders, names of user and machine, and labels but a few;
 //! what is left in it is listed.
@@ -7,13 +7,16 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use profiler_core::encode::pprof;
-use profiler_core::encode::share::share;
+use profiler_core::encode::share::{Remains, share};
+use profiler_core::encode::{otlp as request, pprof};
+use profiler_core::profile::Profile;
 use profiler_core::view::data;
 
 use super::load::load;
 use super::server::Server;
 use super::{Failure, convert, remote};
+use crate::source::connection::{Connection, parse_address};
+use crate::source::otlp::{self, Protocol};
 use crate::source::time::Instant;
 use crate::source::{Kind, Push};
 
@@ -21,13 +24,20 @@ use crate::source::{Kind, Push};
 #[command(after_long_help = "\
 Examples:
   perflens push cpu.pb.gz --server http://localhost:7070 --name local --label version=2
-      stored as local:cpu:nanoseconds:cpu:nanoseconds:delta{version=\"2\"}")]
+      stored as local:cpu:nanoseconds:cpu:nanoseconds:delta{version=\"2\"}
+  perflens push cpu.pb.gz --otlp http://localhost:4318 --name checkout
+      to an OpenTelemetry collector, as profiles of the service checkout")]
 pub(super) struct Arguments {
     /// The profile
     #[arg(value_name = "FILE")]
     profile: PathBuf,
 
-    /// What the server calls who measured: the first part of the profile type
+    /// Send it to a receiver of OTLP instead: by HTTP with protobuf; by gRPC to port 4317 or with
+    /// --grpc
+    #[arg(long, value_name = "URL", conflicts_with_all = ["address", "kind", "labels"])]
+    otlp: Option<String>,
+
+    /// What the server calls who measured: the first part of the profile type; for OTLP, the service
     #[arg(long, value_name = "NAME", default_value = "perflens")]
     name: String,
 
@@ -43,6 +53,9 @@ pub(super) struct Arguments {
     server: Server,
 }
 
+/// The usual port of OTLP over gRPC.
+const GRPC_PORT: u16 = 4317;
+
 /// Both servers take these names only.
 fn is_name(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -57,18 +70,15 @@ fn label(text: &str) -> Result<(String, String), String> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if let Some(address) = &arguments.otlp {
+        return export(arguments, address);
+    }
     if !is_name(&arguments.name) {
         return Err(Failure::Usage(format!("--name {}: a name is of letters, digits and _", arguments.name)));
     }
     let connection = arguments.server.connection()?;
-    let loaded = load(&arguments.profile)?;
-    let private = convert::private(arguments.keep.clone());
-    let (shared, remains) =
-        share(&loaded.profile, &private).map_err(|error| Failure::Input(format!("{}: {error}", loaded.origin)))?;
-    // The time is what queries find it by.
-    let meta = shared.meta();
-    let (time, duration) = (meta.time_ns.unwrap_or(Instant::now().0), meta.duration_ns);
-    let shared = shared.with_times(Some(time), duration);
+    let (shared, remains) = shared(arguments)?;
+    let duration = shared.meta().duration_ns;
     let mut bytes = Vec::new();
     pprof::write(&shared, &mut bytes)?;
 
@@ -80,10 +90,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let push = Push { pprof: bytes.into(), labels };
     remote::ask(&connection, async |source| source.push(push).await)?;
 
+    tell(&remains)?;
     let mut out = anstream::stderr();
-    for line in convert::in_words(&remains) {
-        writeln!(out, "{}", data::shown_within(&line, 1000))?;
-    }
     let types: Vec<String> = shared
         .value_types()
         .iter()
@@ -94,5 +102,46 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         })
         .collect();
     writeln!(out, "sent to {} as {}", connection.server(), data::shown_within(&types.join(", "), 1000))?;
+    Ok(())
+}
+
+/// What may leave: the profile without what is private, with a time, which is what queries find
+/// it by.
+fn shared(arguments: &Arguments) -> Result<(Profile, Remains), Failure> {
+    let loaded = load(&arguments.profile)?;
+    let private = convert::private(arguments.keep.clone());
+    let (shared, remains) =
+        share(&loaded.profile, &private).map_err(|error| Failure::Input(format!("{}: {error}", loaded.origin)))?;
+    let meta = shared.meta();
+    let (time, duration) = (meta.time_ns.unwrap_or(Instant::now().0), meta.duration_ns);
+    Ok((shared.with_times(Some(time), duration), remains))
+}
+
+/// Lists what is left in what was sent.
+fn tell(remains: &Remains) -> Result<(), Failure> {
+    let mut out = anstream::stderr();
+    for line in convert::in_words(remains) {
+        writeln!(out, "{}", data::shown_within(&line, 1000))?;
+    }
+    Ok(())
+}
+
+/// Sends it to a receiver of OTLP.
+fn export(arguments: &Arguments, address: &str) -> Result<(), Failure> {
+    let connection = Connection::new(Kind::Http, parse_address(address)?);
+    let is_grpc = arguments.server.is_grpc() || connection.address.port() == Some(GRPC_PORT);
+    let protocol = if is_grpc { Protocol::Grpc } else { Protocol::Http };
+    let (shared, remains) = shared(arguments)?;
+    let lost = (!shared.calls().is_empty()).then_some("what calls cost is not in it: OTLP has stacks only");
+    let request = request::request(&shared, &arguments.name)
+        .map_err(|error| Failure::Input(format!("{}: {error}", arguments.profile.display())))?;
+    let said = remote::wait(otlp::export(&connection, protocol, request))??;
+    tell(&remains)?;
+    let mut out = anstream::stderr();
+    for line in lost.map(str::to_owned).into_iter().chain(said.map(|said| format!("the receiver says: {said}"))) {
+        writeln!(out, "{}", data::shown_within(&line, 1000))?;
+    }
+    let service = data::shown_within(&arguments.name, 200);
+    writeln!(out, "sent to {} as profiles of {service}", connection.server())?;
     Ok(())
 }

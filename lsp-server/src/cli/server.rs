@@ -61,6 +61,11 @@ impl Server {
         Ok(settings::connection(&self.source(), &folder())?)
     }
 
+    /// Whether gRPC was asked for.
+    pub(super) fn is_grpc(&self) -> bool {
+        self.grpc
+    }
+
     fn source(&self) -> config::Source {
         let mut source = config().source;
         if let Some(address) = &self.address {

@@ -23,6 +23,7 @@ pub(crate) mod values;
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 use profiler_core::attribute::Filter;
 use profiler_core::paths::Rule;
@@ -32,6 +33,8 @@ use serde::{Deserialize, Serialize};
 pub use layers::{ConfigIssue, Layer, Layers, Resolved, Withheld};
 pub use toml_file::{TomlFile, WorkspaceFile};
 use values::non_empty;
+
+use crate::otlp;
 pub use values::{Matcher, Percent, Whole};
 
 /// Settings of perflens.
@@ -59,6 +62,8 @@ pub struct Config {
     pub limits: Limits,
     /// When what is shown is brought up to date.
     pub refresh: Refresh,
+    /// Profiles that OpenTelemetry's profilers and collectors on this machine send.
+    pub otlp: Otlp,
     /// Parts of a monorepo that have costs of their own, each as `[[service]]`. A file in the
     /// folder of a service shows that service's costs; a file outside of all of them, such as a
     /// shared library, shows the sum, and its hover says whose it is. Where the paths of a profile
@@ -414,6 +419,49 @@ pub struct Refresh {
 impl Default for Refresh {
     fn default() -> Self {
         Self { watch: true, auto_load: true }
+    }
+}
+
+/// See [`Config::otlp`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(deny_unknown_fields)]
+pub struct Otlp {
+    /// Receive profiles, and show them as they come in workspaces where nothing else is open. Only
+    /// programs of this machine can send any.
+    pub enabled: bool,
+    /// The port for gRPC. 0: one that is free, which the status names.
+    pub grpc_port: Whole<0, 65_535>,
+    /// The port for HTTP, with protobuf or JSON. 0: one that is free, which the status names.
+    pub http_port: Whole<0, 65_535>,
+    /// How many minutes what came is kept and counted.
+    pub window_minutes: Whole<1, 1_440>,
+    /// How much memory that may take, in MiB; the oldest goes first.
+    pub memory_mebibytes: Whole<16, 4_096>,
+}
+
+impl Default for Otlp {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            grpc_port: Whole::literal(4317),
+            http_port: Whole::literal(4318),
+            window_minutes: Whole::literal(15),
+            memory_mebibytes: Whole::literal(256),
+        }
+    }
+}
+
+impl Otlp {
+    /// What a receiver is started with; `None` when there is to be none.
+    pub fn receiver(&self) -> Option<otlp::Settings> {
+        let port = |port: Whole<0, 65_535>| u16::try_from(port.get()).unwrap_or(0);
+        self.enabled.then(|| otlp::Settings {
+            grpc_port: port(self.grpc_port),
+            http_port: port(self.http_port),
+            window: Duration::from_mins(self.window_minutes.get().into()),
+            bytes: (self.memory_mebibytes.get() as usize) << 20,
+        })
     }
 }
 

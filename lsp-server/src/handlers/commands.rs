@@ -14,7 +14,7 @@ use super::hotspots::Hotspot;
 use super::{actions, calls, ext, hotspots, invalid, matches, on_pool, places, remote, status};
 use crate::commands::{CommandCall, RecordedEvent, Subject};
 use crate::config::HintMode;
-use crate::loader::Input;
+use crate::loader::{Input, RECEIVED};
 use crate::lsp::client::CannotAsk;
 use crate::nearest::nearest;
 use crate::presets::{self, Offer};
@@ -276,7 +276,8 @@ fn select_preset(session: &Arc<Session>, name: &str) -> Result<(), Error> {
         own.layers.set_for_session("query.type", json!(preset.value_type));
         own.layers.set_for_session("query.filters", json!(filters));
         if let Some(profile) = preset.profile {
-            own.chosen.profile = Some(Some(Input::File(profile)));
+            let is_received = profile.as_os_str() == RECEIVED;
+            own.chosen.profile = Some(Some(if is_received { Input::Received } else { Input::File(profile) }));
         }
         own.chosen.base = Some(preset.base.map(Input::File));
         own.read_settings(&state.trust);

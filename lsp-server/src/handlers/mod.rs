@@ -17,6 +17,7 @@ pub mod hover;
 pub mod lenses;
 mod matches;
 pub mod places;
+pub mod received;
 mod remote;
 pub mod status;
 

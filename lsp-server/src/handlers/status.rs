@@ -1,14 +1,18 @@
 //! What is open, how much of it is in this workspace, and which settings are ignored: for
 //! `perflens.showStatus`, `perflens/status` and `perflens.explain`.
 
+use std::collections::BTreeMap;
+use std::time::Instant;
+
 use profiler_core::view::document::{Document, Sentence};
 use profiler_core::view::status::{Status as Words, whose};
 use profiler_core::view::{explain, summary, text};
 use serde::Serialize;
 
-use crate::state::State;
+use super::received;
 use crate::state::folder::{Folder, Shown};
 use crate::state::view::View;
+use crate::state::{Receiving, State};
 use crate::when;
 
 /// The status of a folder.
@@ -42,6 +46,33 @@ pub struct Status {
     pub ignored: Vec<String>,
     /// Open documents that are not what was profiled.
     pub differing: Vec<String>,
+    /// What came by OTLP, where it is received.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub received: Option<Received>,
+}
+
+/// What came by OTLP since the receiver was started.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Received {
+    /// The port for gRPC.
+    pub grpc_port: u16,
+    /// The port for HTTP.
+    pub http_port: u16,
+    /// Requests that were taken.
+    pub requests: u64,
+    /// Samples in them.
+    pub samples: u64,
+    /// Samples that are kept.
+    pub kept: u64,
+    /// Bytes of memory that they take.
+    pub bytes: usize,
+    /// Samples that had to go before their time.
+    pub dropped: u64,
+    /// Profiles that were left out.
+    pub rejected: u64,
+    /// Requests that were refused, by reason.
+    pub refused: BTreeMap<&'static str, u64>,
 }
 
 /// The status of every folder.
@@ -66,6 +97,7 @@ pub fn of(state: &State, folder: &Folder) -> Status {
         value_types: Vec::new(),
         differing: Vec::new(),
         ignored,
+        received: None,
     };
     match &folder.shown {
         Shown::Nothing => {
@@ -117,6 +149,9 @@ pub fn of(state: &State, folder: &Folder) -> Status {
             }
         }
     }
+    if folder.service.is_none() && folder.config().otlp.enabled {
+        receiving(&state.receiving, &mut status);
+    }
     // Where nobody can be trusted, that is why settings are ignored.
     if folder.service.is_none()
         && folder.layers.workspace_file.is_some()
@@ -128,6 +163,28 @@ pub fn of(state: &State, folder: &Folder) -> Status {
         status.details.push(format!("ignored until this workspace is trusted: {setting}"));
     }
     status
+}
+
+/// What is received, where from, and what is not.
+fn receiving(receiving: &Receiving, status: &mut Status) {
+    let (grpc_port, http_port, window) = match receiving {
+        Receiving::Off => return,
+        Receiving::Failed(why) => return status.details.push(why.clone()),
+        Receiving::On { grpc_port, http_port, window } => (*grpc_port, *http_port, window),
+    };
+    let (counts, extent) = (window.counts(), window.extent(Instant::now()));
+    status.details.extend(received::words(grpc_port, http_port, window.length(), &counts, extent));
+    status.received = Some(Received {
+        grpc_port,
+        http_port,
+        requests: counts.requests,
+        samples: counts.samples,
+        kept: extent.samples,
+        bytes: extent.bytes,
+        dropped: counts.dropped,
+        rejected: counts.rejected,
+        refused: counts.refused,
+    });
 }
 
 /// How old the data is.

@@ -15,6 +15,7 @@ use profiler_core::profile::Profile;
 use profiler_core::symbolize::ProfileError;
 
 use super::{Failure, decode_fetched};
+use crate::otlp::Snapshot;
 use crate::source::Fetched;
 use crate::state::text::Text;
 use crate::symbols::Places;
@@ -34,6 +35,11 @@ enum Stamp {
     Fetched {
         serial: u64,
     },
+    /// What was received, as of a moment, and where its addresses were looked for.
+    Received {
+        serial: u64,
+        places: Places,
+    },
 }
 
 impl Stamp {
@@ -41,6 +47,7 @@ impl Stamp {
     fn replaces(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::File { path, .. }, Self::File { path: other, .. }) => path == other,
+            (Self::Received { .. }, Self::Received { .. }) => true,
             _ => self == other,
         }
     }
@@ -131,6 +138,40 @@ impl Profiles {
         Ok(known)
     }
 
+    /// Reads what was received. As long as no binary in it is another build than before, source
+    /// files are what they were then: what sends runs on as it was built, while they are edited.
+    pub(super) fn read_received(
+        &self,
+        snapshot: &Snapshot,
+        places: &Places,
+        cancel: &CancelFlag,
+    ) -> Result<Known, Failure> {
+        let stamp = Stamp::Received { serial: snapshot.serial, places: places.clone() };
+        if let Some(known) = self.take(&stamp) {
+            self.keep(stamp, known.clone());
+            return Ok(known);
+        }
+        let before = self.received();
+        let profile = match snapshot.profile(places, cancel) {
+            Ok(profile) => profile,
+            Err(ProfileError::Cancelled(cancelled)) => return Err(cancelled.into()),
+            Err(error) => return Err(Failure::Failed(format!("what came by OTLP can't be shown: {error}"))),
+        };
+        let known = Known::new(profile, None);
+        let symbolised = (places.clone(), Arc::clone(&known.profile));
+        let before = before.filter(|before| are_same_builds(&before.profile, &known.profile));
+        let texts = before.map_or_else(Arc::default, |before| before.texts);
+        let known = Known { symbolised: Arc::new(Mutex::new(Some(symbolised))), texts, ..known };
+        self.keep(stamp, known.clone());
+        Ok(known)
+    }
+
+    /// What was received, as it was read last.
+    fn received(&self) -> Option<Known> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().find(|(stamp, _)| matches!(stamp, Stamp::Received { .. })).map(|(_, known)| known.clone())
+    }
+
     fn take(&self, stamp: &Stamp) -> Option<Known> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let at = kept.iter().position(|(known, _)| known == stamp)?;
@@ -143,4 +184,20 @@ impl Profiles {
         kept.insert(0, (stamp, known));
         kept.truncate(KEPT);
     }
+}
+
+/// Whether no binary of the later profile is another build than in the earlier one. Where builds
+/// are not known, nobody can tell.
+fn are_same_builds(before: &Profile, now: &Profile) -> bool {
+    let builds = |profile: &'_ Profile| -> Vec<(String, String)> {
+        let known = profile.mappings().iter().filter(|mapping| !mapping.build_id.is_none());
+        known.map(|it| (profile.text(it.file).to_owned(), profile.text(it.build_id).to_owned())).collect()
+    };
+    let before = builds(before);
+    let now = builds(now);
+    let is_new = |(file, build): &(String, String)| {
+        let is_known = before.iter().any(|(known, _)| known == file);
+        is_known && !before.iter().any(|(known, its)| known == file && its == build)
+    };
+    !now.is_empty() && !now.iter().any(is_new)
 }

@@ -1,4 +1,4 @@
-//! What a profile is read from: a file, or what a source gave.
+//! What a profile is read from: a file, what a source gave, or what came by itself.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use profiler_core::profile::Profile;
 
 use super::Failure;
 use crate::config::Config;
+use crate::otlp::Snapshot;
 use crate::source::query::Matcher;
 use crate::source::{Fetched, Request, SourceError, address, settings};
 
@@ -20,11 +21,19 @@ pub enum Input {
     File(PathBuf),
     /// A source.
     Remote(Box<Request>),
+    /// What the receiver has.
+    Received,
 }
+
+/// What the user writes for [`Input::Received`].
+pub const RECEIVED: &str = "otlp:";
 
 impl Input {
     /// What a user means: an address, or a file in a folder.
     pub fn of_user(text: &Path, folder: &Path, config: &Config) -> Result<Self, SourceError> {
+        if text == Path::new(RECEIVED) {
+            return Ok(Self::Received);
+        }
         let Some(text) = text.to_str().filter(|text| address::is_address(text)) else {
             return Ok(Self::File(folder.join(text)));
         };
@@ -38,6 +47,7 @@ impl Input {
         match self {
             Self::File(path) => super::file_name(path),
             Self::Remote(request) => request.name(),
+            Self::Received => "OTLP".to_owned(),
         }
     }
 
@@ -46,6 +56,7 @@ impl Input {
         match self {
             Self::File(path) => path.display().to_string(),
             Self::Remote(request) => format!("{} from {}", request.name(), request.connection.server()),
+            Self::Received => "what came by OTLP".to_owned(),
         }
     }
 
@@ -53,7 +64,7 @@ impl Input {
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
-            Self::Remote(_) => None,
+            Self::Remote(_) | Self::Received => None,
         }
     }
 
@@ -71,7 +82,7 @@ impl Input {
     /// What has to be fetched, if it is no file.
     pub fn request(&self) -> Option<&Request> {
         match self {
-            Self::File(_) => None,
+            Self::File(_) | Self::Received => None,
             Self::Remote(request) => Some(request),
         }
     }
@@ -80,6 +91,8 @@ impl Input {
 /// What was fetched for a wish; `None` for files.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
+    /// What the receiver has, if anything.
+    pub received: Option<Snapshot>,
     /// For the profile.
     pub profile: Option<Arc<Fetched>>,
     /// For the base.

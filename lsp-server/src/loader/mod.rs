@@ -23,7 +23,7 @@ use tokio::sync::Notify;
 
 use cache::Known;
 pub use cache::{Profiles, Texts};
-pub use input::{Given, Input, decode_fetched};
+pub use input::{Given, Input, RECEIVED, decode_fetched};
 
 use crate::config::ServiceScope;
 use crate::source::Fetched;
@@ -137,11 +137,15 @@ pub fn load(
     let limits = Limits { max_bytes: wish.max_bytes, ..Limits::default() };
     let places = Places { debug_dirs: wish.debug_dirs.clone(), roots: wish.roots.clone() };
     let known = match wish.parts.len() {
-        0 | 1 => read(&wish.profile, given.profile.as_deref(), profiles, &limits, cancel)?,
+        0 | 1 => match &wish.profile {
+            Input::Received => read_received(given, profiles, &places, cancel)?,
+            profile => read(profile, given.profile.as_deref(), profiles, &limits, cancel)?,
+        },
         _ => read_sum(&wish.parts, profiles, &limits, cancel)?,
     };
     let (profile, texts) = (known.symbolised(&places, cancel)?, known.texts);
     let base = match &wish.base {
+        Some(Input::Received) => Some(read_received(given, profiles, &places, cancel)?.profile),
         Some(base) => {
             let known = read(base, given.base.as_deref(), profiles, &limits, cancel)?;
             Some(known.symbolised(&places, cancel)?)
@@ -228,6 +232,12 @@ fn compare(
     })
 }
 
+fn read_received(given: &Given, profiles: &Profiles, places: &Places, cancel: &CancelFlag) -> Result<Known, Failure> {
+    let nothing =
+        || Failure::Failed("nothing has come by OTLP yet; perflens.showStatus says where it is awaited".to_owned());
+    profiles.read_received(given.received.as_ref().ok_or_else(nothing)?, places, cancel)
+}
+
 fn read(
     input: &Input,
     fetched: Option<&Fetched>,
@@ -241,6 +251,7 @@ fn read(
         (Input::Remote(request), None) => {
             return Err(Failure::Failed(format!("{} was not fetched", request.name())));
         }
+        (Input::Received, _) => return Err(Failure::Failed("what came by OTLP is read in one place only".to_owned())),
     };
     profiles.read(path, limits, cancel).map_err(|error| match error {
         cache::ReadError::Io(error) => {

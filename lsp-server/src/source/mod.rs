@@ -17,6 +17,7 @@
 //! | [`connection`] | how a server is reached, what a secret belongs to |
 //! | [`query`], [`time`] | what is asked, and its text |
 //! | [`settings`] | the connection and query that settings describe |
+//! | [`otlp`] | profiles to receivers of OTLP, which give none |
 //! | [`links`] | addresses of pages, to and from queries |
 //! | [`last`] | what was last asked for in a workspace |
 //! | [`presets`] | the queries most people want |
@@ -33,6 +34,7 @@ pub mod error;
 pub(crate) mod http;
 pub mod last;
 pub mod links;
+pub mod otlp;
 mod parca;
 mod pprof_http;
 pub mod presets;

@@ -206,7 +206,7 @@ impl Folder {
                 // file, a profile of its own is its own, unless it says otherwise.
                 profile = profile.map(|input| input.of_labels(&service.matchers));
                 base = base.map(|input| input.of_labels(&service.matchers));
-                if profile.as_ref().is_none_or(|input| input.file().is_some()) {
+                if profile.as_ref().is_none_or(|input| input.request().is_none()) {
                     filters.extend(service.matchers.iter().cloned());
                 }
                 (Vec::new(), Some(service.folder.clone()))

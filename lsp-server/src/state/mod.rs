@@ -21,6 +21,7 @@ use lsp_types::{Command, Url};
 use crate::config::trust::TrustStore;
 use crate::config::{Config, Layers, ServiceScope};
 use crate::loader::Stop;
+use crate::otlp::Window;
 use capabilities::Capabilities;
 use documents::{Document, Documents, file_path};
 use folder::{Folder, Shown};
@@ -57,6 +58,37 @@ pub struct State {
     pub recordings: Option<PathBuf>,
     /// Recordings that were opened already.
     pub recordings_seen: HashSet<PathBuf>,
+    /// The receiver of OTLP.
+    pub receiving: Receiving,
+}
+
+/// Whether profiles are received.
+#[derive(Clone, Debug, Default)]
+pub enum Receiving {
+    /// No folder's settings want it.
+    #[default]
+    Off,
+    /// They can't be; a sentence.
+    Failed(String),
+    /// They are.
+    On {
+        /// The port for gRPC.
+        grpc_port: u16,
+        /// The port for HTTP.
+        http_port: u16,
+        /// What came.
+        window: Arc<Window>,
+    },
+}
+
+impl Receiving {
+    /// What came, if anything may.
+    pub fn window(&self) -> Option<&Arc<Window>> {
+        match self {
+            Self::On { window, .. } => Some(window),
+            Self::Off | Self::Failed(_) => None,
+        }
+    }
 }
 
 /// What a request about a document may see.
@@ -91,6 +123,7 @@ impl State {
             recording: None,
             recordings: None,
             recordings_seen: HashSet::new(),
+            receiving: Receiving::Off,
         }
     }
 

@@ -41,7 +41,7 @@ use std::io::Read;
 
 pub use error::{DecodeError, DecodeErrorKind};
 pub use input::Input;
-pub use otlp::decode_otlp_request;
+pub use otlp::{OtlpEncoding, decode_otlp_request};
 
 use crate::cancel::CancelFlag;
 use crate::profile::Profile;

@@ -3,9 +3,11 @@
 //! pprof keeps everything that a profile holds and is what perflens itself stores. The others
 //! are for viewers: they know one value per stack, so they get one value type.
 //!
-//! [`share`] makes a profile that may leave the machine. What is not here: opening files.
+//! [`otlp`] is for receivers rather than for files. [`share`] makes a profile that may leave the machine. What is not here: opening files.
 
 pub mod folded;
+mod interner;
+pub mod otlp;
 pub mod pprof;
 pub mod share;
 pub mod speedscope;

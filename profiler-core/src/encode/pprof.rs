@@ -6,14 +6,13 @@
 
 use std::io::{self, Write};
 
+use super::interner::Interner;
+use crate::decode::pprof::{field, wire};
+use crate::profile::{LabelValue, LocId, MapId, Profile, ValueType};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint};
-use rustc_hash::FxHashMap;
-
-use crate::decode::pprof::{field, wire};
-use crate::profile::{LabelValue, LocId, MapId, Profile, StrId, ValueType};
 
 /// Writes a profile.
 ///
@@ -71,45 +70,6 @@ pub fn write_plain(profile: &Profile, to: impl Write) -> io::Result<()> {
         out.number(field::DEFAULT_SAMPLE_TYPE, index)?;
     }
     out.string_table()
-}
-
-/// Texts get their number when they are first used, so the table is written last.
-#[derive(Default)]
-struct Interner {
-    known: FxHashMap<Box<str>, i64>,
-    in_order: Vec<Box<str>>,
-    /// By row of the profile's table; 0 = not yet.
-    rows: Vec<i64>,
-}
-
-impl Interner {
-    fn of(&mut self, text: &str) -> i64 {
-        if let Some(&index) = self.known.get(text) {
-            return index;
-        }
-        let index = i64::try_from(self.in_order.len()).unwrap_or(i64::MAX);
-        self.in_order.push(text.into());
-        self.known.insert(text.into(), index);
-        index
-    }
-
-    /// Rows are looked up far more often than there are texts.
-    fn row(&mut self, profile: &Profile, id: StrId) -> i64 {
-        if id.is_none() {
-            return 0;
-        }
-        if let Some(&index) = self.rows.get(id.index())
-            && index != 0
-        {
-            return index;
-        }
-        let index = self.of(profile.text(id));
-        if self.rows.len() <= id.index() {
-            self.rows.resize(id.index() + 1, 0);
-        }
-        self.rows[id.index()] = index;
-        index
-    }
 }
 
 struct Out<W> {

@@ -4,12 +4,17 @@
 //!
 //! Samples stay samples; only the tables they refer to are shared. A value type is the same
 //! if both its words are, and a profile that lacks a type has no value of it. So several
-//! measurements of the same thing add up, and different ones stand side by side.
+//! measurements of the same thing add up, and different ones stand side by side. What calls
+//! cost and what is said about binaries comes along.
 
 use super::{
-    BuildError, FuncId, Label, LabelValue, Line, LocId, MapId, Mapping, Profile, ProfileBuilder, StrId, ValueType,
+    BinaryNote, BuildError, FuncId, Label, LabelValue, Line, LocId, MapId, Mapping, Profile, ProfileBuilder, StrId,
+    ValueType,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Most notes that are kept of all profiles: many may say nearly the same.
+const MAX_NOTES: usize = 32;
 
 /// Puts profiles together as one of the given format.
 ///
@@ -46,6 +51,7 @@ pub fn combine<'p>(
     let mut is_first = true;
     let (mut start, mut end) = (None, None);
     let mut has_other_period = false;
+    let mut binaries: Vec<BinaryNote> = Vec::new();
     for profile in profiles {
         let meta = profile.meta();
         if is_first {
@@ -63,7 +69,7 @@ pub fn combine<'p>(
             end = Some(end.map_or(its_end, |end: i64| end.max(its_end)));
         }
         for note in profile.notes() {
-            if notes.insert(note.as_str()) {
+            if notes.len() < MAX_NOTES && notes.insert(note.as_str()) {
                 merged.note(note.as_str());
             }
         }
@@ -72,8 +78,17 @@ pub fn combine<'p>(
             .iter()
             .map(|kind| types.iter().position(|known| known == kind).unwrap_or(0))
             .collect();
-        Copy::new(profile).samples(&mut merged, &mut mappings, &columns, &mut values)?;
+        let mut copy = Copy::new(profile);
+        copy.samples(&mut merged, &mut mappings, &columns, &mut values)?;
+        copy.calls(&mut merged, &mut mappings, &columns, &mut values)?;
+        for note in profile.binary_notes() {
+            let mapping = copy.mapping(note.mapping, &mut merged, &mut mappings)?;
+            if !binaries.iter().any(|known| known.mapping == mapping) {
+                binaries.push(BinaryNote { mapping, ..note.clone() });
+            }
+        }
     }
+    merged.set_binary_notes(binaries);
     if has_other_period {
         merged.meta().period = 0;
         merged.meta().period_type = None;
@@ -103,7 +118,7 @@ impl<'p> Copy<'p> {
     }
 
     fn samples(
-        mut self,
+        &mut self,
         merged: &mut ProfileBuilder,
         mappings: &mut FxHashMap<Mapping, MapId>,
         columns: &[usize],
@@ -125,11 +140,25 @@ impl<'p> Copy<'p> {
                 };
                 labels.push(Label { key, value });
             }
-            values.fill(0);
-            for (own, &column) in columns.iter().enumerate() {
-                values[column] = values[column].saturating_add(samples.values(own)[sample]);
-            }
+            spread(values, columns, |own| samples.values(own)[sample]);
             merged.push_sample(&stack, values, &labels)?;
+        }
+        Ok(())
+    }
+
+    fn calls(
+        &mut self,
+        merged: &mut ProfileBuilder,
+        mappings: &mut FxHashMap<Mapping, MapId>,
+        columns: &[usize],
+        values: &mut [i64],
+    ) -> Result<(), BuildError> {
+        let calls = self.profile.calls();
+        for call in 0..calls.len() {
+            let caller = self.location(calls.caller(call), merged, mappings)?;
+            let callee = self.location(calls.callee(call), merged, mappings)?;
+            spread(values, columns, |own| calls.values(own)[call]);
+            merged.push_call(caller, callee, values)?;
         }
         Ok(())
     }
@@ -160,23 +189,32 @@ impl<'p> Copy<'p> {
         for line in locations.lines(id) {
             lines.push(Line { function: self.function(line.function, merged)?, ..*line });
         }
-        let mapping = self.profile.mapping(locations.mapping(id));
+        let mapping = self.mapping(locations.mapping(id), merged, mappings)?;
+        let row = merged.location(mapping, locations.address(id), &lines)?;
+        self.locations[id.index()] = Some(row);
+        Ok(row)
+    }
+
+    fn mapping(
+        &mut self,
+        id: MapId,
+        merged: &mut ProfileBuilder,
+        mappings: &mut FxHashMap<Mapping, MapId>,
+    ) -> Result<MapId, BuildError> {
+        let mapping = self.profile.mapping(id);
         let mapping = Mapping {
             file: self.string(mapping.file, merged)?,
             build_id: self.string(mapping.build_id, merged)?,
             ..mapping
         };
-        let mapping = if mapping == Mapping::default() {
-            MapId::NONE
-        } else if let Some(&known) = mappings.get(&mapping) {
-            known
-        } else {
-            let row = merged.push_mapping(mapping)?;
-            mappings.insert(mapping, row);
-            row
-        };
-        let row = merged.location(mapping, locations.address(id), &lines)?;
-        self.locations[id.index()] = Some(row);
+        if mapping == Mapping::default() {
+            return Ok(MapId::NONE);
+        }
+        if let Some(&known) = mappings.get(&mapping) {
+            return Ok(known);
+        }
+        let row = merged.push_mapping(mapping)?;
+        mappings.insert(mapping, row);
         Ok(row)
     }
 
@@ -195,7 +233,16 @@ impl<'p> Copy<'p> {
             self.profile.path(function.file),
             function.start_line,
         )?;
+        merged.set_start_column(row, self.profile.start_column(id));
         self.functions[id.index()] = Some(row);
         Ok(row)
+    }
+}
+
+/// Values of one profile in the columns of another; two of the same type add up.
+fn spread(values: &mut [i64], columns: &[usize], own: impl Fn(usize) -> i64) {
+    values.fill(0);
+    for (index, &column) in columns.iter().enumerate() {
+        values[column] = values[column].saturating_add(own(index));
     }
 }

@@ -195,6 +195,13 @@ fn append(
         locations.push(builder.location(mapping, part.locations.address(id), &lines)?);
     }
     let (mut stack, mut values, mut labels) = (Vec::new(), Vec::new(), Vec::new());
+    let calls = part.calls();
+    for call in 0..calls.len() {
+        values.clear();
+        values.extend(columns.iter().map(|&column| calls.values(column)[call]));
+        let of = |location: LocId| locations[location.index()];
+        builder.push_call(of(calls.caller(call)), of(calls.callee(call)), &values)?;
+    }
     for sample in 0..part.samples.len() {
         if sample % 4096 == 0 {
             cancel.check()?;

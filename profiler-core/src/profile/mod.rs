@@ -275,6 +275,33 @@ impl Profile {
         self.binary_notes.iter().find(|note| note.mapping == mapping)
     }
 
+    /// How many bytes of memory it takes, nearly.
+    pub fn heap_size(&self) -> usize {
+        fn of<T>(rows: &[T]) -> usize {
+            size_of_val(rows)
+        }
+        let (samples, calls, locations) = (&self.samples, &self.calls, &self.locations);
+        let values = samples.values.iter().chain(&calls.values).map(|column| of(column));
+        size_of::<Self>()
+            + self.strings.heap_size()
+            + of(&self.files)
+            + of(&self.functions)
+            + of(&self.start_columns)
+            + of(&self.mappings)
+            + of(&locations.mappings)
+            + of(&locations.addresses)
+            + of(&locations.line_ends)
+            + of(&locations.lines)
+            + of(&samples.frame_ends)
+            + of(&samples.frames)
+            + of(&samples.label_ends)
+            + of(&samples.labels)
+            + of(&calls.callers)
+            + of(&calls.callees)
+            + values.sum::<usize>()
+            + self.notes.iter().map(String::len).sum::<usize>()
+    }
+
     /// Index of the first value type that counts samples.
     pub fn sample_count_type(&self) -> Option<usize> {
         self.value_types.iter().position(ValueType::is_sample_count)

@@ -46,6 +46,10 @@ impl Strings {
     pub fn len(&self) -> usize {
         self.ends.len()
     }
+
+    pub(crate) fn heap_size(&self) -> usize {
+        self.buffer.len() + size_of_val(&self.ends[..])
+    }
 }
 
 /// A line number of a source file, 1-based; 0 means unknown.

@@ -18,6 +18,8 @@ const MAX_INFLATED: u64 = 4 << 30;
 /// What compression can do at best; a header that claims more is wrong.
 const MAX_RATIO: u64 = 1100;
 const PAGE: u64 = 4096;
+/// What a build begins with that is named by OpenTelemetry's hash of a file.
+const HTL_HASH: &str = "htlhash:";
 const PF_X: u32 = 1;
 
 /// What identifies a build: the bytes of its `.note.gnu.build-id`.
@@ -204,6 +206,9 @@ impl Elf {
 
     /// Whether a profile that names its build so means this file.
     pub fn is_build(&self, id: &str) -> bool {
+        if let Some(hash) = id.strip_prefix(HTL_HASH) {
+            return BuildId::from_hex(hash).is_some_and(|hash| hash == self.htl_hash());
+        }
         let hex = BuildId::from_hex(id);
         if hex.is_some() && hex.as_ref() == self.build_id() {
             return true;

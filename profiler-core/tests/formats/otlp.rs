@@ -7,14 +7,14 @@ use opentelemetry_proto::tonic::profiles::v1development::{
 };
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use profiler_core::cancel::CancelFlag;
-use profiler_core::decode::{DecodeErrorKind, Limits, decode_otlp_request};
+use profiler_core::decode::{DecodeErrorKind, Limits, OtlpEncoding, decode_otlp_request};
 use profiler_core::profile::{Profile, combine::combine};
 use prost::Message as _;
 
 use crate::{Costs, assert_note, bytes, error, functions, json, labels, lines, oracle, profile, read, types};
 
 fn request(bytes: &[u8]) -> Vec<Profile> {
-    decode_otlp_request(bytes, &Limits::default(), &CancelFlag::new()).unwrap()
+    decode_otlp_request(bytes, OtlpEncoding::Protobuf, &Limits::default(), &CancelFlag::new()).unwrap()
 }
 
 #[test]
@@ -302,7 +302,8 @@ fn files_of_the_collector_are_read_in_all_their_forms() {
         assert_eq!(lines(&profile, 0)["a.rs:3"], (5, 5), "{what}");
         assert!(labels(&profile, 0)[0] == "app=demo", "{what}: {:?}", labels(&profile, 0));
     }
-    assert_eq!(request(text(4).as_bytes())[0].samples().values(0), [4]);
+    let alone = decode_otlp_request(text(4).as_bytes(), OtlpEncoding::Json, &Limits::default(), &CancelFlag::new());
+    assert_eq!(alone.unwrap()[0].samples().values(0), [4]);
     // A file that is still being written.
     let mut cut = framed(&messages);
     cut.truncate(cut.len() - 5);

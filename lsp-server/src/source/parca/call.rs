@@ -234,7 +234,8 @@ impl Caller {
     }
 }
 
-fn channel(connection: &Connection) -> Result<Channel, SourceError> {
+/// A channel of gRPC; connects when it is first used.
+pub(in crate::source) fn channel(connection: &Connection) -> Result<Channel, SourceError> {
     http::install_ring();
     let wrong = |error: tonic::transport::Error| {
         let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);

@@ -32,6 +32,9 @@ use super::wire::polarsignals::project::v1alpha1 as cloud;
 use super::{Credentials, Description, Fetched, ProfileSource, Project, Push};
 use call::Caller;
 
+pub(super) use call::channel;
+pub(super) use status::failure;
+
 const QUERY: &str = "/parca.query.v1alpha1.QueryService/Query";
 const QUERY_RANGE: &str = "/parca.query.v1alpha1.QueryService/QueryRange";
 const PROFILE_TYPES: &str = "/parca.query.v1alpha1.QueryService/ProfileTypes";

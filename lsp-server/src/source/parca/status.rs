@@ -8,7 +8,7 @@ use super::super::error::{SourceError, SourceErrorKind as Kind};
 const MAX_WORDS: usize = 300;
 
 /// The failure that a code stands for. `message` is the server's, decoded.
-pub(super) fn failure(server: &str, code: u32, message: &str, deadline: Duration) -> SourceError {
+pub(in crate::source) fn failure(server: &str, code: u32, message: &str, deadline: Duration) -> SourceError {
     let message: String = message.chars().take(MAX_WORDS).collect();
     let kind = match code {
         2 if message.contains("parse") => Kind::Query,

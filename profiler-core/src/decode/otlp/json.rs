@@ -4,10 +4,15 @@
 //!
 //! Numbers of 64 bits are texts in JSON, though not everyone does that.
 
+use std::fmt;
+
+use base64::Engine;
 use opentelemetry_proto::tonic::common::v1 as common;
 use opentelemetry_proto::tonic::profiles::v1development as newest;
 use opentelemetry_proto::tonic::resource::v1::Resource as NewestResource;
 use prost::Message;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::{DecodeError, DecodeErrorKind};
@@ -32,6 +37,24 @@ pub(super) fn to_protobuf(text: &[u8]) -> Result<Vec<u8>, DecodeError> {
     Ok(request.newest().encode_to_vec())
 }
 
+/// Bytes in base 64 of either alphabet; none where it is damaged, as the profile itself may do.
+fn base64(text: &str) -> Vec<u8> {
+    let standard: String = text
+        .trim_end_matches('=')
+        .chars()
+        .map(|c| {
+            if c == '-' {
+                '+'
+            } else if c == '_' {
+                '/'
+            } else {
+                c
+            }
+        })
+        .collect();
+    base64::engine::general_purpose::STANDARD_NO_PAD.decode(standard).unwrap_or_default()
+}
+
 /// A number, or a number as a text; what is neither is 0.
 fn number<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
     Ok(Number::deserialize(from)?.value())
@@ -45,23 +68,63 @@ fn numbers<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<i64>, D::Error> {
     Ok(Vec::<Number>::deserialize(from)?.into_iter().map(Number::value).collect())
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Number {
-    Signed(i64),
-    Unsigned(u64),
-    Text(String),
-    Other(serde::de::IgnoredAny),
-}
+/// Read at once into eight bytes, whatever it is: lists of them may be long.
+#[derive(Clone, Copy)]
+struct Number(i64);
 
 impl Number {
     fn value(self) -> i64 {
-        match self {
-            Self::Signed(number) => number,
-            Self::Unsigned(number) => number.cast_signed(),
-            Self::Text(text) => text.parse().or_else(|_| text.parse::<u64>().map(u64::cast_signed)).unwrap_or_default(),
-            Self::Other(_) => 0,
-        }
+        self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(NumberVisitor).map(Self)
+    }
+}
+
+struct NumberVisitor;
+
+impl<'de> Visitor<'de> for NumberVisitor {
+    type Value = i64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number")
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<i64, E> {
+        Ok(number)
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<i64, E> {
+        Ok(number.cast_signed())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<i64, E> {
+        Ok(0)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<i64, E> {
+        Ok(0)
+    }
+
+    fn visit_unit<E>(self) -> Result<i64, E> {
+        Ok(0)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<i64, E> {
+        Ok(text.parse().or_else(|_| text.parse::<u64>().map(u64::cast_signed)).unwrap_or_default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<i64, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(0)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<i64, A::Error> {
+        while items.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(0)
     }
 }
 
@@ -192,11 +255,31 @@ struct ValueType {
 }
 
 /// One value type, or several up to 1.7.
-#[derive(Deserialize)]
-#[serde(untagged)]
 enum ValueTypes {
     One(ValueType),
     Several(Vec<ValueType>),
+}
+
+impl<'de> Deserialize<'de> for ValueTypes {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Kinds;
+        impl<'de> Visitor<'de> for Kinds {
+            type Value = ValueTypes;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value type, or a list of some")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<ValueTypes, A::Error> {
+                ValueType::deserialize(MapAccessDeserializer::new(fields)).map(ValueTypes::One)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<ValueTypes, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(items)).map(ValueTypes::Several)
+            }
+        }
+        from.deserialize_any(Kinds)
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -213,6 +296,9 @@ struct Profile {
     #[serde(deserialize_with = "number")]
     period: i64,
     location_indices: Vec<i32>,
+    original_payload_format: String,
+    /// In base 64.
+    original_payload: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -388,6 +474,12 @@ impl Profile {
             period: self.period,
             ..newest::Profile::default()
         };
-        types.iter().enumerate().map(profile).collect()
+        let mut profiles: Vec<newest::Profile> = types.iter().enumerate().map(profile).collect();
+        // Of several types the original holds all at once; it would be counted for each.
+        if let [first] = &mut profiles[..] {
+            first.original_payload = base64(&self.original_payload);
+            first.original_payload_format = self.original_payload_format;
+        }
+        profiles
     }
 }

@@ -185,17 +185,30 @@ fn inflate(message: &[u8], limits: &Limits) -> Result<Vec<u8>, DecodeError> {
     Ok(plain)
 }
 
-/// Reads one export request as it comes over the network, protobuf or JSON, not compressed:
-/// one profile per thing measured, to be kept and [combined](combine) as a window slides.
+/// How a request is written. Its bytes don't always tell: some protobuf begins like JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtlpEncoding {
+    /// Protobuf.
+    Protobuf,
+    /// JSON.
+    Json,
+}
+
+/// Reads one export request as it comes over the network, not compressed: one profile per thing
+/// measured, to be kept and [combined](combine) as a window slides.
 ///
 /// A request without profiles is no error.
-pub fn decode_otlp_request(bytes: &[u8], limits: &Limits, cancel: &CancelFlag) -> Result<Vec<Profile>, DecodeError> {
+pub fn decode_otlp_request(
+    bytes: &[u8],
+    encoding: OtlpEncoding,
+    limits: &Limits,
+    cancel: &CancelFlag,
+) -> Result<Vec<Profile>, DecodeError> {
     let context = Context { limits, cancel };
     let mut parts = Parts::new(&context);
-    let message = if bytes.trim_ascii_start().starts_with(b"{") {
-        Cow::Owned(json::to_protobuf(bytes).map_err(|error| error.of_format(FORMAT.name))?)
-    } else {
-        Cow::Borrowed(bytes)
+    let message = match encoding {
+        OtlpEncoding::Json => Cow::Owned(json::to_protobuf(bytes).map_err(|error| error.of_format(FORMAT.name))?),
+        OtlpEncoding::Protobuf => Cow::Borrowed(bytes),
     };
     parts.add(&message).and_then(|()| parts.finish()).map_err(|error| error.of_format(FORMAT.name))
 }

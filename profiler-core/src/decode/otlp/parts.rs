@@ -97,6 +97,8 @@ impl<'a> Parts<'a> {
     /// taken apart into put together again.
     fn groups(&mut self, request: &Request<'_>, profiles: &[&[u8]]) -> Result<Vec<Group>, DecodeError> {
         let mut groups: Vec<Group> = Vec::new();
+        // A profile that was taken apart may have its original in every part.
+        let mut original: Vec<u8> = Vec::new();
         for profile in profiles {
             let mut head = request::head(profile, request.layout)?;
             let mut types: Vec<ValueType> =
@@ -111,9 +113,13 @@ impl<'a> Parts<'a> {
                 Ok(())
             })?;
             if !head.payload.is_empty() && !has_lines(&rows, &head, &request.dictionary) {
+                if head.payload == original {
+                    continue;
+                }
                 match payload::decode(&head.payload_format, &head.payload, self.context) {
                     Ok(Some(profile)) => {
                         self.payloads.push(profile);
+                        original = head.payload;
                         continue;
                     }
                     Ok(None) => {}

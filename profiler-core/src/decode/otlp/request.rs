@@ -45,14 +45,46 @@ pub(super) struct Row {
 const MIN_BYTES_PER_ENTRY: usize = 8;
 /// So many entries are always fine.
 const FREE_ENTRIES: usize = 1 << 16;
+/// As deep as values are read.
+const MAX_DEPTH: usize = 100;
+
+/// How many structs a request may become.
+struct Budget {
+    left: usize,
+}
+
+impl Budget {
+    fn take(&mut self) -> Result<(), DecodeError> {
+        let empty = || DecodeError::new(DecodeErrorKind::Limit, "it consists of empty messages");
+        self.left = self.left.checked_sub(1).ok_or_else(empty)?;
+        Ok(())
+    }
+
+    /// Takes for every message in a message, on all levels. Texts may look like messages; those
+    /// of real requests hardly do.
+    fn take_all(&mut self, message: &[u8], depth: usize) -> Result<(), DecodeError> {
+        if depth == 0 || Fields::of(message).any(|field| field.is_err()) {
+            return Ok(());
+        }
+        for (_, value) in checked(message) {
+            if let Some(body) = value.bytes() {
+                self.take()?;
+                self.take_all(body, depth - 1)?;
+            }
+        }
+        Ok(())
+    }
+}
 
 impl<'a> Request<'a> {
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut tables = Vec::new();
         let mut resources = Vec::new();
+        let mut budget = Budget { left: FREE_ENTRIES.max(bytes.len() / MIN_BYTES_PER_ENTRY) };
         for field in Fields::of(bytes) {
+            budget.take()?;
             match field? {
-                (1, Value::Bytes(body)) => resources.push(ResourceProfiles::read(body)?),
+                (1, Value::Bytes(body)) => resources.push(ResourceProfiles::read(body, &mut budget)?),
                 (2, Value::Bytes(body)) => tables.push(body),
                 _ => {}
             }
@@ -60,22 +92,22 @@ impl<'a> Request<'a> {
         let profiles: Vec<&[u8]> =
             resources.iter().flat_map(|resource| &resource.scopes).flat_map(|scope| &scope.profiles).copied().collect();
         let mut attribute_count = 0;
-        let mut entries = 0;
         for table in &tables {
             for field in Fields::of(table) {
-                let (number, _) = field?;
-                entries += 1;
+                let (number, value) = field?;
+                budget.take()?;
                 attribute_count += usize::from(number == 6);
+                // Lines of locations, values of attributes.
+                if let (2 | 6, Some(body)) = (number, value.bytes()) {
+                    budget.take_all(body, MAX_DEPTH)?;
+                }
             }
         }
         for profile in &profiles {
             for field in Fields::of(profile) {
                 field?;
-                entries += 1;
+                budget.take()?;
             }
-        }
-        if entries > FREE_ENTRIES && entries * MIN_BYTES_PER_ENTRY > bytes.len() {
-            return Err(DecodeError::new(DecodeErrorKind::Limit, "it consists of empty messages"));
         }
         let has_own_tables = |profile: &&[u8]| {
             checked(profile).any(|(number, value)| (4..=6).contains(&number) && value.is_bytes())
@@ -93,12 +125,16 @@ impl<'a> Request<'a> {
 }
 
 impl<'a> ResourceProfiles<'a> {
-    fn read(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+    fn read(bytes: &'a [u8], budget: &mut Budget) -> Result<Self, DecodeError> {
         let mut resource = Self { attributes: Vec::new(), scopes: Vec::new() };
         for field in Fields::of(bytes) {
+            budget.take()?;
             match field? {
-                (1, Value::Bytes(body)) => resource.attributes = message::<Resource>(body)?.attributes,
-                (2, Value::Bytes(body)) => resource.scopes.push(ScopeProfiles::read(body)?),
+                (1, Value::Bytes(body)) => {
+                    budget.take_all(body, MAX_DEPTH)?;
+                    resource.attributes = message::<Resource>(body)?.attributes;
+                }
+                (2, Value::Bytes(body)) => resource.scopes.push(ScopeProfiles::read(body, budget)?),
                 _ => {}
             }
         }
@@ -107,11 +143,15 @@ impl<'a> ResourceProfiles<'a> {
 }
 
 impl<'a> ScopeProfiles<'a> {
-    fn read(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+    fn read(bytes: &'a [u8], budget: &mut Budget) -> Result<Self, DecodeError> {
         let mut scope = Self { attributes: Vec::new(), profiles: Vec::new() };
         for field in Fields::of(bytes) {
+            budget.take()?;
             match field? {
-                (1, Value::Bytes(body)) => scope.attributes = message::<InstrumentationScope>(body)?.attributes,
+                (1, Value::Bytes(body)) => {
+                    budget.take_all(body, MAX_DEPTH)?;
+                    scope.attributes = message::<InstrumentationScope>(body)?.attributes;
+                }
                 (2, Value::Bytes(body)) => scope.profiles.push(body),
                 _ => {}
             }
