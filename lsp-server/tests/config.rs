@@ -361,6 +361,12 @@ debugDirs = ["/"]
 [limits]
 profileMebibytes = 60000
 workspaceFiles = 1
+[otlp]
+enabled = true
+grpcPort = 1
+httpPort = 2
+windowMinutes = 3
+memoryMebibytes = 64
 [refresh]
 watch = false
 autoLoad = false

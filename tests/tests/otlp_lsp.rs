@@ -1,9 +1,11 @@
 //! OpenTelemetry profiles in an editor: they are shown as they come, but never while somebody
 //! types, and only where the user wants them.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use perflens_tests::lsp::{Client, DEMO, DEMO_HINTS, Scene, Start, editor};
+use perflens_tests::lsp::{Answer, Client, DEMO, DEMO_HINTS, Scene, Start, editor};
 use perflens_tests::mini::Mini;
 use perflens_tests::otlp::{JSON, export, post, request};
 use serde_json::{Value, json};
@@ -89,7 +91,8 @@ fn lines_show_what_comes_as_it_comes() {
     // What comes now opens nothing by itself, but can be asked for.
     send(port, MORE, "cart");
     std::thread::sleep(Duration::from_secs(3));
-    assert!(client.hints(&uri).is_empty());
+    let hints = client.hints(&uri);
+    assert!(hints.is_empty(), "{hints:?} {}", details(&mut client));
     client.command("perflens.setFilter", json!([""]));
     client.command("perflens.selectPreset", json!(["otlp"]));
     client.hints_soon(&uri);
@@ -127,7 +130,14 @@ fn a_second_window_does_without_and_says_so() {
     let mut first = start(&scene, &json!({})).start();
     let port = port(&mut first);
     let options = json!({ "otlp": { "enabled": true, "grpcPort": 0, "httpPort": port } });
-    let mut second = start(&scene, &options).start();
+    let is_off = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&is_off);
+    let answers = move |method: &str, _: &Value| {
+        let settings =
+            json!([if asked.load(Ordering::SeqCst) { json!({ "otlp": { "enabled": false } }) } else { json!({}) }]);
+        (method == "workspace/configuration").then_some(Answer::Result(settings))
+    };
+    let mut second = start(&scene, &options).answers(answers).start();
     let told = second.until("it is told", |client| {
         let told = client.received("window/showMessage");
         told.into_iter().map(|it| it["message"].to_string()).find(|text| text.contains("in use"))
@@ -141,13 +151,12 @@ fn a_second_window_does_without_and_says_so() {
     assert_eq!(second.hints_soon(&uri).len(), DEMO_HINTS.len());
     // When the settings want it elsewhere, it receives as well; where nothing is wanted, the port is free.
     drop(first);
-    second.notify("workspace/didChangeConfiguration", json!({ "settings": { "perflens": { "hints": {} } } }));
+    let changed = |client: &Client| client.notify("workspace/didChangeConfiguration", json!({ "settings": null }));
+    changed(&second);
     second.until("it receives", received);
     send(port, DEMO, "shop");
-    second.notify(
-        "workspace/didChangeConfiguration",
-        json!({ "settings": { "perflens": { "otlp": { "enabled": false } } } }),
-    );
+    is_off.store(true, Ordering::SeqCst);
+    changed(&second);
     second.until("the port is free", |_| std::net::TcpListener::bind(("127.0.0.1", port)).ok());
 }
 

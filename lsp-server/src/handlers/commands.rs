@@ -254,6 +254,7 @@ fn presets(state: &State) -> Result<(usize, Vec<Offer>), Error> {
     let mut offered = presets::offered(own.config(), &own.root, profile);
     let newest = state.recordings.as_deref().and_then(|all| recording::newest_recording(all, &own.root));
     offered.extend(newest.map(|(path, _)| presets::last_recording(path)));
+    offered.extend(state.receiving.window().map(|_| presets::received()));
     Ok((at, offered))
 }
 
