@@ -402,6 +402,11 @@ fn an_untrusted_file_sets_looks_and_rules_into_the_workspace() {
             withheld diagnostics.enabled = true
             withheld limits.profileMebibytes = 60000
             withheld limits.workspaceFiles = 1
+            withheld otlp.enabled = true
+            withheld otlp.grpcPort = 1
+            withheld otlp.httpPort = 2
+            withheld otlp.memoryMebibytes = 64
+            withheld otlp.windowMinutes = 3
             withheld paths.roots = ["/"]
             withheld paths.rules = {"from":"/usr","to":"/usr"}
             withheld presets.opens = {"base":"/etc/shadow","profile":"/etc/passwd"}

@@ -279,7 +279,7 @@ fn bombs_and_floods_of_bytes_are_bounded() {
             break;
         }
     }
-    assert_eq!(receiver_reply(stream), Some(413));
+    assert_eq!(status_of(stream), 413);
     // The largest there may be, full of nothing.
     let within = |field: u8, body: Vec<u8>| {
         let mut message = vec![field];
@@ -306,13 +306,10 @@ fn bombs_and_floods_of_bytes_are_bounded() {
     accepted(&export(receiver.grpc, &small()));
 }
 
-/// The status, unless the connection was closed so hard that it got lost.
-fn receiver_reply(mut stream: std::net::TcpStream) -> Option<u16> {
+/// The status; that of what was refused when the connection was closed so hard that it got lost.
+fn status_of(mut stream: std::net::TcpStream) -> u16 {
     let mut first = [0];
-    match stream.peek(&mut first) {
-        Ok(1) => Some(read_reply(&mut stream).status),
-        _ => Some(413),
-    }
+    if matches!(stream.peek(&mut first), Ok(1)) { read_reply(&mut stream).status } else { 413 }
 }
 
 #[test]
@@ -453,8 +450,9 @@ fn processes_without_end_are_counted_within_bounds() {
 
 #[test]
 fn the_oldest_goes_when_memory_runs_out() {
+    const SENT: i64 = 60;
     let mut receiver = Receiver::start(&["--memory", "16"]);
-    let text = |at: usize| {
+    let text = |at: i64| {
         use std::fmt::Write as _;
         let mut text = "samples/count\n".to_owned();
         for row in 0..3_000 {
@@ -463,7 +461,6 @@ fn the_oldest_goes_when_memory_runs_out() {
         }
         text
     };
-    const SENT: usize = 60;
     for at in 0..SENT {
         let json = request(&Mini::parse(&text(at)).profile, &[]).to_string();
         accepted(&post(receiver.http, JSON, json.as_bytes()));
@@ -475,7 +472,7 @@ fn the_oldest_goes_when_memory_runs_out() {
         .find_map(|line| line.split_once(" samples were dropped")?.0.parse().ok())
         .unwrap_or_else(|| panic!("{}", output.stderr));
     let report = Run::report(&receiver.written()).json();
-    assert_eq!(report.profile.total + dropped, SENT as i64 * 3_000);
+    assert_eq!(report.profile.total + dropped, SENT * 3_000);
     assert!(dropped > 0 && report.profile.total >= 3_000, "{dropped}");
     let newest = Run::report(&receiver.written()).args(["--filter", &format!("file=src/part{}.rs", SENT - 1)]).json();
     assert_eq!(newest.profile.total, 3_000);
