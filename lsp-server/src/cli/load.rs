@@ -180,7 +180,7 @@ impl Input {
             Some(base) => {
                 let profile = in_source(&base.symbolised(selection)?, workspace);
                 let groups = groups(&profile, workspace);
-                let compared = analysis.compare_to(profile, groups, baseline.normalize, &never);
+                let compared = analysis.compare_to(profile, groups, baseline.how(), &never);
                 Some(
                     compared
                         .map_err(|error| Failure::Input(format!("{} and {}: {error}", self.new.origin, base.origin)))?,

@@ -3,6 +3,7 @@
 //! Machine output goes to stdout and nothing else does; a failure is one sentence on stderr.
 
 mod annotate;
+mod check;
 mod completions;
 mod convert;
 mod demo;
@@ -33,6 +34,7 @@ use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand};
 use profiler_core::attribute::Filter;
+use profiler_core::attribute::analysis::Compare;
 use profiler_core::view::data;
 
 /// The cost of every line of code, on that line.
@@ -55,6 +57,8 @@ enum Command {
     Annotate(annotate::Arguments),
     /// Tell where the value of a profile went, why, and what to do about it
     Explain(explain::Arguments),
+    /// Judge what a change did to every function, for a pull request
+    Check(check::Arguments),
     /// Write a profile in another format, or without what is private
     Convert(convert::Arguments),
     /// Run the language server, for editors
@@ -126,6 +130,21 @@ pub(crate) struct Baseline {
     /// Bring the values to the base's sum before comparing
     #[arg(long, requires = "base")]
     normalize: bool,
+
+    /// Both did the same work, as two runs of one test do: compare values, however much the sums
+    /// differ
+    #[arg(long, requires = "base", conflicts_with = "normalize")]
+    same_work: bool,
+}
+
+impl Baseline {
+    fn how(&self) -> Compare {
+        match (self.normalize, self.same_work) {
+            (true, _) => Compare::Normalized,
+            (false, true) => Compare::SameWork,
+            (false, false) => Compare::AsRecorded,
+        }
+    }
 }
 
 /// Why a command failed; displays as one sentence.
@@ -137,6 +156,9 @@ pub(crate) enum Failure {
     /// The arguments are.
     #[error("{0}")]
     Usage(String),
+    /// A check that was asked for did not hold.
+    #[error("{0}")]
+    Check(String),
     /// Nobody reads the output any more.
     #[error("the output was closed")]
     OutputClosed,
@@ -200,6 +222,7 @@ pub fn main() -> ExitCode {
         Command::Demo => demo::run(),
         Command::Report(arguments) => report::run(&arguments),
         Command::Annotate(arguments) => annotate::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
         Command::Lsp(arguments) => lsp::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
@@ -227,7 +250,11 @@ pub fn main() -> ExitCode {
             // It may quote names of files and types, which are data.
             let sentence = failure.to_string();
             let _ = writeln!(anstream::stderr(), "perflens: {}", data::shown_within(&sentence, MAX_SENTENCE));
-            ExitCode::from(if matches!(failure, Failure::Usage(_)) { 2 } else { 1 })
+            ExitCode::from(match failure {
+                Failure::Usage(_) => 2,
+                Failure::Check(_) => 3,
+                Failure::Input(_) | Failure::OutputClosed => 1,
+            })
         }
     }
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use profiler_core::attribute::analysis::{Analysis, CompareFailure, ComparedTo};
+use profiler_core::attribute::analysis::{Analysis, Compare, CompareFailure, ComparedTo};
 use profiler_core::attribute::{FileGroups, Filter, Place};
 use profiler_core::cancel::{CancelFlag, Cancelled};
 use profiler_core::decode::{DecodeErrorKind, Limits};
@@ -226,7 +226,8 @@ fn compare(
     cancel: &CancelFlag,
 ) -> Result<ComparedTo, Failure> {
     let groups = FileGroups::in_workspace(&base, workspace, cancel)?;
-    analysis.compare_to(base, groups, wish.normalize, cancel).map_err(|error| match error {
+    let how = if wish.normalize { Compare::Normalized } else { Compare::AsRecorded };
+    analysis.compare_to(base, groups, how, cancel).map_err(|error| match error {
         CompareFailure::Cancelled(_) => Failure::Cancelled,
         CompareFailure::Incomparable(error) => Failure::Failed(format!("{origin} and {base_origin}: {error}")),
     })

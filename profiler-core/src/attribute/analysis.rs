@@ -32,8 +32,57 @@ pub struct ComparedTo {
     pub base: Analysis,
     /// Rows of both sides.
     pub comparison: Comparison,
+    /// What the two sides have in common.
+    pub basis: Basis,
+}
+
+/// What makes values of two profiles comparable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// Nothing that is known.
+    Unknown,
     /// The new profile's values were brought to the base's net by this factor.
-    pub normalized_by: Option<Ratio>,
+    Normalized(Ratio),
+    /// Both did the same work.
+    SameWork,
+    /// Both did the same thing, the new one another number of times: its values were multiplied by
+    /// this, and are of as much work as the base's.
+    PerWork(Ratio),
+}
+
+impl Basis {
+    /// What the new profile's values were multiplied by.
+    pub fn factor(self) -> Option<Ratio> {
+        match self {
+            Self::Normalized(ratio) | Self::PerWork(ratio) => Some(ratio),
+            Self::Unknown | Self::SameWork => None,
+        }
+    }
+
+    /// What two profiles say of their work.
+    fn of_work(new: &Profile, base: &Profile) -> Self {
+        let (Some(new), Some(base)) = (new.meta().work(), base.meta().work()) else { return Self::Unknown };
+        if new.name != base.name {
+            return Self::Unknown;
+        }
+        if new.amount == base.amount {
+            return Self::SameWork;
+        }
+        let amounts = i64::try_from(base.amount).ok().zip(i64::try_from(new.amount).ok());
+        amounts.and_then(|(base, new)| Ratio::new(base, new)).map_or(Self::Unknown, Self::PerWork)
+    }
+}
+
+/// How two profiles are to be compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compare {
+    /// As they are, or by their work where both tell it.
+    #[default]
+    AsRecorded,
+    /// The new profile's values brought to the base's net.
+    Normalized,
+    /// Both did the same work, whatever they say.
+    SameWork,
 }
 
 /// A comparison did not come about.
@@ -68,25 +117,29 @@ impl Analysis {
         &self.profile.value_types()[self.value_type]
     }
 
-    /// Measures this profile against a base, under the same filters. With `normalize`, this
-    /// profile's values are first brought to the base's net, and stay so.
+    /// Measures this profile against a base, under the same filters. Where values have to be
+    /// multiplied first ([`Basis::factor`]), this profile's are, and stay so.
     pub fn compare_to(
         &mut self,
         base: Arc<Profile>,
         base_groups: FileGroups,
-        normalize: bool,
+        how: Compare,
         cancel: &CancelFlag,
     ) -> Result<ComparedTo, CompareFailure> {
         let value_type = compare::matching_type(&base, self.selected())?;
         let base = Self::new(base, base_groups, value_type, &self.filters, cancel)?;
-        let normalized_by = if normalize { Some(compare::normalization(&self.costs, &base.costs)?) } else { None };
-        if normalized_by.is_some() {
-            self.costs = self.count(self.value_type, normalized_by, cancel)?;
+        let basis = match how {
+            Compare::AsRecorded => Basis::of_work(&self.profile, &base.profile),
+            Compare::Normalized => Basis::Normalized(compare::normalization(&self.costs, &base.costs)?),
+            Compare::SameWork => Basis::SameWork,
+        };
+        if basis.factor().is_some() {
+            self.costs = self.count(self.value_type, basis.factor(), cancel)?;
         }
         let counts = self.sample_counts(cancel)?;
         let base_counts = base.sample_counts(cancel)?;
         let comparison = compare::compare(self.side(counts.as_ref()), base.side(base_counts.as_ref()));
-        Ok(ComparedTo { base, comparison, normalized_by })
+        Ok(ComparedTo { base, comparison, basis })
     }
 
     fn side<'a>(&'a self, counts: Option<&'a Costs>) -> Side<'a> {

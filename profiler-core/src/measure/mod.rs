@@ -9,7 +9,8 @@
 //! * [`Quantity`] is one value in such a unit: `1.20s`, `49.1MiB`, `15.6k`.
 //! * [`Share`] is a value as part of a named whole: `34.0%`; [`PointChange`] the difference
 //!   of two shares: `+7.7pp`; [`Heat`] the level a share is drawn with.
-//! * [`difference_is_noise`] says whether a difference is more than chance.
+//! * [`difference_is_noise`] says whether a difference is more than chance; [`Judged`] what became
+//!   of a row, from any number of runs.
 //!
 //! Every rounding is decided from the exact integers, half away from zero, and never from a
 //! text that has been rounded before. A minus is U+2212, which is as wide as a plus.
@@ -22,11 +23,13 @@ mod noise;
 mod quantity;
 mod share;
 mod unit;
+mod verdict;
 
 pub use noise::difference_is_noise;
 pub use quantity::Quantity;
 pub use share::{Heat, PointChange, Share};
 pub use unit::{Scale, Unit};
+pub use verdict::{Judged, RunPair, Verdict};
 
 /// The minus of every negative number.
 const MINUS: &str = "\u{2212}";

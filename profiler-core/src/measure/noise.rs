@@ -1,7 +1,7 @@
 //! Whether a difference of two measurements is more than chance.
 
 /// Half the width of a 95 % confidence interval, in standard deviations.
-const DEVIATIONS: f64 = 1.96;
+pub(super) const DEVIATIONS: f64 = 1.96;
 
 /// Whether `new − base` lies within its 95 % confidence interval around zero, so that it may
 /// well be chance; `None` when the number of samples behind a side is unknown, or contradicts
@@ -44,20 +44,25 @@ pub fn difference_is_noise(
     base_samples: Option<u64>,
 ) -> Option<bool> {
     let (new, base) = (new_value.into(), base_value.into());
-    let (new_samples, base_samples) = (new_samples?, base_samples?);
-    if (new_samples == 0 && new != 0) || (base_samples == 0 && base != 0) {
-        return None;
-    }
-    let variance = match (new_samples, base_samples) {
-        (0, 0) => return Some(true),
-        (0, n) => variance(base, n) + weight(base, n).powi(2),
-        (n, 0) => variance(new, n) + weight(new, n).powi(2),
-        (n, m) => variance(new, n) + variance(base, m),
-    };
+    let variance = variance_of_difference(new, new_samples?, base, base_samples?)?;
     // The interval is an estimate, so floating point is exact enough; the difference itself
     // is taken first, where nothing can cancel out.
     let difference = new.saturating_sub(base) as f64;
     Some(difference.powi(2) <= DEVIATIONS.powi(2) * variance)
+}
+
+/// The variance of `new − base`, as [`difference_is_noise`] has it; `None` when the samples of a
+/// side contradict its value.
+pub(super) fn variance_of_difference(new: i128, new_samples: u64, base: i128, base_samples: u64) -> Option<f64> {
+    if (new_samples == 0 && new != 0) || (base_samples == 0 && base != 0) {
+        return None;
+    }
+    Some(match (new_samples, base_samples) {
+        (0, 0) => 0.0,
+        (0, n) => variance(base, n) + weight(base, n).powi(2),
+        (n, 0) => variance(new, n) + weight(new, n).powi(2),
+        (n, m) => variance(new, n) + variance(base, m),
+    })
 }
 
 fn weight(value: i128, samples: u64) -> f64 {

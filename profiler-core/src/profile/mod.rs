@@ -17,11 +17,13 @@ pub mod combine;
 pub mod ids;
 mod merge;
 pub mod tables;
+mod work;
 
 pub use builder::{BuildError, ProfileBuilder};
 pub use ids::{FileId, FuncId, LocId, MapId, StrId};
 pub use merge::MergeError;
 pub use tables::{Calls, Function, Label, LabelValue, Line, LineNo, Locations, Mapping, Samples, Strings};
+pub use work::Work;
 
 /// What a value of a sample counts, and in which unit; both words as the file has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
@@ -83,6 +85,13 @@ pub struct Meta {
     pub comments: Vec<String>,
     /// How much of a source position the line numbers stand for.
     pub line_detail: LineDetail,
+}
+
+impl Meta {
+    /// What was done while it was recorded, where that is known.
+    pub fn work(&self) -> Option<Work> {
+        self.comments.iter().find_map(|comment| Work::of_comment(comment))
+    }
 }
 
 /// How much the line numbers of a profile can be believed.

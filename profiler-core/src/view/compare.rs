@@ -11,7 +11,7 @@ use super::document::{Document, Role, Sentence, Span};
 use super::hotspots::{self, By, Options, Row};
 use super::summary::{self, Numbers};
 use super::table::{Column, Table};
-use crate::attribute::analysis::{Analysis, ComparedTo};
+use crate::attribute::analysis::{Analysis, Basis, ComparedTo};
 use crate::attribute::compare::{Comparison, Pair, SideCost};
 use crate::measure::{PointChange, Share, difference_is_noise};
 
@@ -27,6 +27,10 @@ const MUCH_TENTHS: u32 = 30;
 enum Mode {
     Value,
     Normalized,
+    /// The same work; brought to the base's amount where that was another.
+    Work {
+        is_scaled: bool,
+    },
     /// With what differs too much for values.
     Share(&'static str),
 }
@@ -93,16 +97,16 @@ impl<'a> Sides<'a> {
     pub(super) fn of(new: &'a Analysis, compared: &'a ComparedTo) -> Self {
         let base = &compared.base;
         let duration = |analysis: &Analysis| analysis.profile.meta().duration_ns.filter(|&duration| duration > 0);
-        let mode = if compared.normalized_by.is_some() {
-            Mode::Normalized
-        } else if new.costs.total == 0 || base.costs.total == 0 {
-            Mode::Value
-        } else if differs_much(new.costs.total, base.costs.total) {
-            Mode::Share("totals")
-        } else if duration(new).zip(duration(base)).is_some_and(|(new, base)| differs_much(new, base)) {
-            Mode::Share("durations")
-        } else {
-            Mode::Value
+        let mode = match compared.basis {
+            Basis::Normalized(_) => Mode::Normalized,
+            Basis::SameWork => Mode::Work { is_scaled: false },
+            Basis::PerWork(_) => Mode::Work { is_scaled: true },
+            Basis::Unknown if new.costs.total == 0 || base.costs.total == 0 => Mode::Value,
+            Basis::Unknown if differs_much(new.costs.total, base.costs.total) => Mode::Share("totals"),
+            Basis::Unknown if duration(new).zip(duration(base)).is_some_and(|(new, base)| differs_much(new, base)) => {
+                Mode::Share("durations")
+            }
+            Basis::Unknown => Mode::Value,
         };
         Self {
             new,
@@ -112,6 +116,11 @@ impl<'a> Sides<'a> {
             new_numbers: Numbers::of(new),
             base_numbers: Numbers::of(base),
         }
+    }
+
+    /// Whether shares of each side's total are compared.
+    pub(super) fn is_by_share(&self) -> bool {
+        matches!(self.mode, Mode::Share(_))
     }
 
     /// Names both sides, their amounts, and how they were made comparable.
@@ -141,6 +150,12 @@ impl<'a> Sides<'a> {
         let of_base = || Sentence::new("percentage points of the base's ").then(self.base_numbers.whole());
         match self.mode {
             Mode::Value => Sentence::new("By value: changes are ").then(of_base()).text("."),
+            Mode::Work { is_scaled: false } => {
+                Sentence::new("By value, of the same work on both sides: changes are ").then(of_base()).text(".")
+            }
+            Mode::Work { is_scaled: true } => {
+                Sentence::new("By value, brought to the base's amount of work: changes are ").then(of_base()).text(".")
+            }
             Mode::Normalized => Sentence::new("Normalized: new values are brought to the base's sum; changes are ")
                 .then(of_base())
                 .text("."),
@@ -190,7 +205,9 @@ impl<'a> Sides<'a> {
         let (new_total, base_total) = (self.new.costs.total, self.base.costs.total);
         match self.mode {
             Mode::Share(_) => Some(PointChange::between(Share::of(new, new_total)?, Share::of(base, base_total)?)),
-            Mode::Value | Mode::Normalized => PointChange::of_base(i128::from(new) - i128::from(base), base_total),
+            Mode::Value | Mode::Normalized | Mode::Work { .. } => {
+                PointChange::of_base(i128::from(new) - i128::from(base), base_total)
+            }
         }
     }
 
@@ -199,7 +216,7 @@ impl<'a> Sides<'a> {
         let (new, base) = (i128::from(pair.new.cost.cumulative), i128::from(pair.base.cost.cumulative));
         let (new_scale, base_scale) = match self.mode {
             Mode::Share(_) => (i128::from(self.base.costs.total), i128::from(self.new.costs.total)),
-            Mode::Value | Mode::Normalized => (1, 1),
+            Mode::Value | Mode::Normalized | Mode::Work { .. } => (1, 1),
         };
         difference_is_noise(new * new_scale, samples(&pair.new), base * base_scale, samples(&pair.base))
     }
@@ -259,7 +276,7 @@ impl<'a> Sides<'a> {
     pub(super) fn values(&self, pair: &Pair) -> (String, String) {
         let text = |numbers: &Numbers, side: &SideCost| match self.mode {
             Mode::Share(_) => numbers.share(side.cost.cumulative),
-            Mode::Value | Mode::Normalized => numbers.value(side.cost.cumulative),
+            Mode::Value | Mode::Normalized | Mode::Work { .. } => numbers.value(side.cost.cumulative),
         };
         let (new, base) = (text(&self.new_numbers, &pair.new), text(&self.base_numbers, &pair.base));
         match (pair.new.row, pair.base.row) {

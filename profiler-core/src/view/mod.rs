@@ -17,6 +17,7 @@
 pub mod annotate;
 pub mod assistant;
 pub mod by_file;
+pub mod check;
 pub mod compare;
 pub mod data;
 pub mod document;

@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use crate::attribute::accounting::{Bucket, LeafReason, Standing, Weight};
-use crate::attribute::analysis::{Analysis, ComparedTo};
+use crate::attribute::analysis::{Analysis, Basis, ComparedTo};
 use crate::attribute::compare::{Pair, SideCost};
 use crate::attribute::{Costs, FileGroups, GroupId, LineRow};
 use crate::profile::{LineNo, Profile, ValueType};
@@ -332,7 +332,12 @@ pub fn comparison(origin: &str, base_origin: &str, analysis: &Analysis, compared
         net: base_costs.net,
         records: base_costs.records,
         samples: base_costs.samples,
-        mode: if compared.normalized_by.is_some() { "normalized" } else { "value" },
+        mode: match compared.basis {
+            Basis::Normalized(_) => "normalized",
+            Basis::Unknown => "value",
+            Basis::SameWork => "same work",
+            Basis::PerWork(_) => "per work",
+        },
         duration_ns: compared.base.profile.meta().duration_ns,
     });
     // A row's words come from the side that has it, from the new one where both do.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use profiler_core::attribute::analysis::{Analysis, ComparedTo};
+use profiler_core::attribute::analysis::{Analysis, Compare, ComparedTo};
 use profiler_core::attribute::{FileGroups, GroupId, Place, Placement};
 use profiler_core::cancel::CancelFlag;
 use profiler_core::profile::{FileId, Line, LineNo, MapId, Profile, ProfileBuilder, ValueType};
@@ -139,7 +139,7 @@ impl Changed {
     pub(crate) fn new(new: &Arc<Profile>, base: &Arc<Profile>) -> Self {
         let cancel = CancelFlag::new();
         let mut new = Loaded::new(new, CPU);
-        let compared = new.analysis.compare_to(base.clone(), placed(base), false, &cancel).unwrap();
+        let compared = new.analysis.compare_to(base.clone(), placed(base), Compare::AsRecorded, &cancel).unwrap();
         let index = ChangeIndex::new(&new.analysis, &compared);
         Self { new, compared, index }
     }

@@ -1,6 +1,6 @@
 //! Small profiles, written as stacks.
 
-use profiler_core::attribute::analysis::{Analysis, ComparedTo};
+use profiler_core::attribute::analysis::{Analysis, Compare, ComparedTo};
 use profiler_core::attribute::{FileGroups, Place, Placement};
 use profiler_core::cancel::CancelFlag;
 use profiler_core::profile::{FileId, Line, LineNo, MapId, Profile, ProfileBuilder, ValueType};
@@ -59,8 +59,8 @@ pub(crate) fn analyze(profile: &Profile, groups: FileGroups, filters: &[&str]) -
 pub(crate) fn compare(new: &Profile, base: &Profile, normalize: bool) -> (Analysis, ComparedTo) {
     let mut analysis = analyze(new, FileGroups::by_path(new), &[]);
     let groups = FileGroups::by_path(base);
-    let compared =
-        analysis.compare_to(std::sync::Arc::new(base.clone()), groups, normalize, &CancelFlag::new()).unwrap();
+    let how = if normalize { Compare::Normalized } else { Compare::AsRecorded };
+    let compared = analysis.compare_to(std::sync::Arc::new(base.clone()), groups, how, &CancelFlag::new()).unwrap();
     (analysis, compared)
 }
 

@@ -155,7 +155,7 @@ pub fn change_hover(file: FileChanges<'_>, subject: Subject, context: &Context<'
         change_row(&sides, pair),
     ];
     // Calls are counted anew, so they are not normalized.
-    if let (Some(calls), None) = (context.calls, file.compared.normalized_by) {
+    if let (Some(calls), None) = (context.calls, file.compared.basis.factor()) {
         rows.extend(call_rows(file.analysis, &sides.new_numbers, calls, title.place, MAX_LINES - rows.len()));
     }
     let sentences = prose::judgement(&sides, pair);

@@ -1,0 +1,212 @@
+//! What became of a line or function between two versions, judged from runs of both.
+//!
+//! One pair of runs knows how much its samples may be off by chance, and nothing of how much runs
+//! differ by themselves: by the machine's other work, its clock, where memory happens to lie. Several
+//! pairs, run in turns so that such things meet both versions alike, know that too.
+
+use std::cmp::Ordering;
+
+use super::noise::{DEVIATIONS, variance_of_difference};
+
+/// What one pair of runs says of a row: values on one scale, and the samples behind them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunPair {
+    /// The value of the new version.
+    pub new: i128,
+    /// The samples behind it.
+    pub new_samples: u64,
+    /// The value of the base.
+    pub base: i128,
+    /// The samples behind it.
+    pub base_samples: u64,
+}
+
+/// What became of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It costs less, in every pair of runs and by more than chance.
+    Improved,
+    /// The difference may be chance, and a change that matters would have been seen.
+    Unchanged,
+    /// It costs more, in every pair of runs and by more than chance.
+    Regressed,
+    /// A change that matters could hide in what is chance: more samples or more runs would tell.
+    Inconclusive,
+}
+
+impl Verdict {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Improved => "improved",
+            Self::Unchanged => "unchanged",
+            Self::Regressed => "regressed",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+/// A row, judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judged {
+    /// Mean of the values of the new version.
+    pub new: f64,
+    /// Mean of the values of the base.
+    pub base: f64,
+    /// Half the width of the 95 % confidence interval around their difference.
+    pub noise: f64,
+    /// What became of it.
+    pub verdict: Verdict,
+}
+
+impl Judged {
+    /// Judges a row by all pairs of runs. A change matters from `matters` on, on the scale of the
+    /// values. `None` without a pair, or when samples contradict values.
+    ///
+    /// The mean difference `d` of `k` pairs has two estimates of its noise, and the larger one
+    /// counts: from the numbers of samples, with the variances of
+    /// [`difference_is_noise`](super::difference_is_noise),
+    ///
+    /// ```text
+    /// 1.96 · √(Σ Var(dᵢ)) / k
+    /// ```
+    ///
+    /// and from how much the differences of the pairs differ,
+    ///
+    /// ```text
+    /// t(k−1) · s / √k      for three pairs and more
+    /// |d₁ − d₂| / 2        for two, which say little of how much runs differ
+    /// ```
+    ///
+    /// A change is one when `|d|` is beyond that and every pair has its direction. A difference within
+    /// it is unchanged when the noise is smaller than what matters, so that such a change would have
+    /// been seen; all else is inconclusive.
+    pub fn of(pairs: &[RunPair], matters: f64) -> Option<Self> {
+        let count = pairs.len() as f64;
+        if pairs.is_empty() {
+            return None;
+        }
+        let mut variance = 0.0;
+        for pair in pairs {
+            variance += variance_of_difference(pair.new, pair.new_samples, pair.base, pair.base_samples)?;
+        }
+        let differences: Vec<f64> = pairs.iter().map(|pair| (pair.new - pair.base) as f64).collect();
+        let mean = differences.iter().sum::<f64>() / count;
+        let noise = (DEVIATIONS * variance.sqrt() / count).max(spread(&differences, mean));
+        let agrees = |way: Ordering| differences.iter().all(|difference| difference.total_cmp(&0.0) == way);
+        let verdict = if mean > noise && agrees(Ordering::Greater) {
+            Verdict::Regressed
+        } else if -mean > noise && agrees(Ordering::Less) {
+            Verdict::Improved
+        } else if mean.abs() <= noise && noise <= matters {
+            Verdict::Unchanged
+        } else {
+            Verdict::Inconclusive
+        };
+        let side = |value: fn(&RunPair) -> i128| pairs.iter().map(|pair| value(pair) as f64).sum::<f64>() / count;
+        Some(Self { new: side(|pair| pair.new), base: side(|pair| pair.base), noise, verdict })
+    }
+
+    /// The mean difference.
+    pub fn difference(&self) -> f64 {
+        self.new - self.base
+    }
+}
+
+/// Half the width of the interval by how much differences differ; 0 for a single one.
+fn spread(differences: &[f64], mean: f64) -> f64 {
+    match differences {
+        [] | [_] => 0.0,
+        [first, second] => (first - second).abs() / 2.0,
+        many => {
+            let count = many.len() as f64;
+            let sum: f64 = many.iter().map(|difference| (difference - mean).powi(2)).sum();
+            quantile(many.len() - 1) * (sum / (count - 1.0)).sqrt() / count.sqrt()
+        }
+    }
+}
+
+/// The 97.5 % quantile of Student's t for so many degrees of freedom, 2 at least.
+fn quantile(freedom: usize) -> f64 {
+    const TABLE: [f64; 29] = [
+        4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110,
+        2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+    ];
+    TABLE.get(freedom.saturating_sub(2)).copied().unwrap_or(DEVIATIONS)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Values that are the samples.
+    fn pair(base: u64, new: u64) -> RunPair {
+        RunPair { new: new.into(), new_samples: new, base: base.into(), base_samples: base }
+    }
+
+    #[test]
+    fn verdicts() {
+        for (pairs, matters, want) in [
+            (&[pair(1000, 500)][..], 100.0, Verdict::Improved),
+            (&[pair(500, 1000)], 100.0, Verdict::Regressed),
+            // 1.96 · √2000 is 88.
+            (&[pair(1000, 1050)], 200.0, Verdict::Unchanged),
+            (&[pair(1000, 1050)], 80.0, Verdict::Inconclusive),
+            (&[pair(1000, 1000)], 88.0, Verdict::Unchanged),
+            (&[pair(0, 0)], 0.0, Verdict::Unchanged),
+            // The same change from fewer samples.
+            (&[pair(10, 5)], 1.0, Verdict::Inconclusive),
+            // More than the samples' chance, but the pairs disagree by as much.
+            (&[pair(1000, 1300), pair(1000, 990)], 100.0, Verdict::Inconclusive),
+            (&[pair(1000, 1300), pair(1000, 1200)], 100.0, Verdict::Regressed),
+            (&[pair(1000, 1300), pair(1000, 1250), pair(1000, 1280)], 100.0, Verdict::Regressed),
+            (&[pair(1000, 1900), pair(1000, 1010), pair(1000, 1020)], 100.0, Verdict::Inconclusive),
+        ] {
+            assert_eq!(Judged::of(pairs, matters).map(|judged| judged.verdict), Some(want), "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_is_not_judged() {
+        assert_eq!(Judged::of(&[], 1.0), None);
+        assert_eq!(Judged::of(&[RunPair { new: 5, new_samples: 0, base: 1, base_samples: 1 }], 1.0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn both_directions_are_judged_alike(pairs in proptest::collection::vec((1..2000_u64, 1..2000_u64), 1..8)) {
+            let there: Vec<RunPair> = pairs.iter().map(|&(base, new)| pair(base, new)).collect();
+            let back: Vec<RunPair> = pairs.iter().map(|&(base, new)| pair(new, base)).collect();
+            let (there, back) = (Judged::of(&there, 50.0).unwrap(), Judged::of(&back, 50.0).unwrap());
+            let turned = match back.verdict {
+                Verdict::Improved => Verdict::Regressed,
+                Verdict::Regressed => Verdict::Improved,
+                other => other,
+            };
+            prop_assert_eq!(there.verdict, turned);
+        }
+
+        /// Of runs that differ by chance alone, few are called a change.
+        #[test]
+        fn chance_is_seldom_called_a_change(seed in 0..64_u64) {
+            let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+            let mut toss = || {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                random & 1
+            };
+            // Heads of 2 000 coins: a variance of 500 where Poisson would have 1 000.
+            let mut run = || (0..2000).map(|_| toss()).sum::<u64>();
+            let changed = (0..100)
+                .filter(|_| {
+                    let verdict = Judged::of(&[pair(run(), run())], 150.0).unwrap().verdict;
+                    matches!(verdict, Verdict::Improved | Verdict::Regressed)
+                })
+                .count();
+            prop_assert!(changed <= 5, "{} of 100", changed);
+        }
+    }
+}
