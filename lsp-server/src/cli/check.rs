@@ -70,7 +70,7 @@ fn points(text: &str) -> Result<f64, String> {
 const NAMED: usize = 3;
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    if arguments.profiles.len() % 2 != 0 {
+    if !arguments.profiles.len().is_multiple_of(2) {
         return Err(Failure::Usage(format!(
             "{} profiles are no pairs; give base and new version in turns: BASE NEW BASE NEW",
             arguments.profiles.len()
