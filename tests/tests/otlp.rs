@@ -600,7 +600,7 @@ impl Drop for Kill {
 }
 
 fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    std::net::TcpListener::bind("127.0.0.1:0").expect("it is there").local_addr().expect("it is there").port()
 }
 
 /// What is pushed goes through a collector, by gRPC, HTTP and a file, and is the same behind it.
