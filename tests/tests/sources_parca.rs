@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use perflens_tests::cli::Run;
+use perflens_tests::cli::{Run, peer};
 use perflens_tests::fetch::{failure, fetch, report, seconds_ago};
 use perflens_tests::http::{Does, HttpServer};
 use perflens_tests::parca::{FakeParca, frame};
