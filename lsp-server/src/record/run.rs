@@ -168,6 +168,7 @@ fn begin(
                 off_cpu_threshold_ns: 1_000_000,
                 any_user: request.any_user,
                 method: request.method.unwrap_or(Method::Unknown).into(),
+                programs: programs(&request.target),
             };
             let mut stacks = Stacks::default();
             stacks.leave_out(preparation.left_out, preparation.leaves_out_first.then(|| pids[0]));
@@ -207,6 +208,14 @@ fn begin(
         let _ = write!(why, "; {}", missing.in_words());
     }
     Err(why)
+}
+
+/// The program that a held command will be, so that the recorder can get ready for it.
+fn programs(target: &Target) -> Vec<String> {
+    let Target::Command(command) = target else { return Vec::new() };
+    let program = super::find_program(&command.program, command.folder.as_deref());
+    let program = program.and_then(|program| std::path::absolute(program).ok());
+    program.and_then(|program| program.into_os_string().into_string().ok()).into_iter().collect()
 }
 
 /// What to ask for, and what instead where that is impossible.

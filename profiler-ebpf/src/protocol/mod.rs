@@ -562,6 +562,9 @@ pub struct Start {
     /// Use this method or fail; `Unknown` = the best there is.
     #[prost(enumeration = "Method", tag = "10")]
     pub method: i32,
+    /// Paths of programs that targets are about to become. Their unwind tables are made before they run.
+    #[prost(string, repeated, tag = "11")]
+    pub programs: Vec<String>,
 }
 
 /// End, and send what is left.

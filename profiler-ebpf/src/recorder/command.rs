@@ -3,6 +3,7 @@
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -20,8 +21,12 @@ pub const MAX_FREQUENCY: u32 = 1999;
 /// Longest recording.
 pub const MAX_DURATION: Duration = Duration::from_hours(1);
 
-/// Longest command; the longest that makes sense has a few hundred bytes.
-const MAX_COMMAND: usize = 4096;
+/// Most programs that targets are about to become.
+const MAX_PROGRAMS: usize = 4;
+/// Longest path of one.
+const MAX_PATH: usize = 4096;
+/// Longest command: without paths the longest that makes sense has a few hundred bytes.
+const MAX_COMMAND: usize = (MAX_PROGRAMS + 1) * MAX_PATH;
 /// How long a parent may take to say what it wants.
 const PATIENCE: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 30, tv_nsec: 0 };
 
@@ -46,6 +51,8 @@ pub(super) struct Orders {
     pub(super) children: bool,
     pub(super) kernel: bool,
     pub(super) any_user: bool,
+    /// What targets are about to become.
+    pub(super) programs: Vec<PathBuf>,
 }
 
 /// The parent's side of a socket.
@@ -177,6 +184,9 @@ pub(super) fn check(start: &Start, pidfds: Vec<OwnedFd>) -> Result<Orders, Refus
         Ok(Method::BpfFramePointers) => Some(Unwinding::FramePointers),
         _ => return Err(out_of_bounds("This recorder takes stacks with eBPF only.".into())),
     };
+    if start.programs.len() > MAX_PROGRAMS || start.programs.iter().any(|path| path.len() > MAX_PATH) {
+        return Err(bad("more programs are named than are taken"));
+    }
     let targets = start.targets.iter().zip(pidfds).map(|(&pid, pidfd)| {
         if pid == 0 || pidfd_pid(&pidfd) != Some(pid) {
             return Err(bad(&format!("the pidfd is not one of process {pid}")));
@@ -193,6 +203,7 @@ pub(super) fn check(start: &Start, pidfds: Vec<OwnedFd>) -> Result<Orders, Refus
         children: start.children,
         kernel: start.kernel,
         any_user: start.any_user,
+        programs: start.programs.iter().map(PathBuf::from).collect(),
     })
 }
 

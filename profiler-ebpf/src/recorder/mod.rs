@@ -244,6 +244,7 @@ impl Shell {
             children: self.children,
             kernel: self.kernel,
             any_user: self.any_user,
+            programs: Vec::new(),
         })
     }
 }

@@ -1,14 +1,18 @@
 //! The processes of a recording: their mappings, the tables of their files, and what the parent knows of them.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::maps_file::{self, MapLine};
 use super::output::Output;
@@ -25,6 +29,11 @@ const ALLOC: &str = "perflens_alloc_sample";
 const FREE: &str = "perflens_free_sample";
 /// Symbols that say what a file is.
 const SYMBOLS: [&str; 4] = [ALLOC, FREE, python::RUNTIME, python::VERSION];
+/// Most files whose tables are made before anything runs.
+const MAX_EXPECTED: usize = 64;
+/// Where libraries usually are. Those that are elsewhere are found when they are mapped.
+const LIBRARY_FOLDERS: [&str; 6] =
+    ["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib", "/usr/local/lib"];
 /// When the mappings of a new program are looked at again, in nanoseconds: its libraries come one by one.
 const SETTLING: [u64; 4] = [2_000_000, 6_000_000, 20_000_000, 100_000_000];
 /// Shortest and longest time, in nanoseconds, before an unknown address is worth another look. Runtimes that compile
@@ -441,22 +450,8 @@ impl Processes {
         output: &mut Output<W>,
     ) -> Option<Rc<Module>> {
         let (key, image) = if line.is_file() {
-            let file = target.open_mapped(&line.path, line.device, line.inode);
-            match file.and_then(|file| file.metadata().ok().map(|metadata| (file, metadata))) {
-                Some((file, metadata)) => {
-                    let key = FileKey::Disk {
-                        device: metadata.dev(),
-                        inode: metadata.ino(),
-                        size: metadata.size(),
-                        modified: (metadata.mtime(), metadata.mtime_nsec()),
-                    };
-                    if let Some(module) = self.modules.get(&key) {
-                        return Some(Rc::clone(module));
-                    }
-                    let image = Image::from_file(file.try_clone().ok()?, &SYMBOLS).ok()?;
-                    self.look_for_allocations(&file, &image, kernel);
-                    (key, image)
-                }
+            match target.open_mapped(&line.path, line.device, line.inode) {
+                Some(file) => return self.module_of_file(&file, kernel, output),
                 // Deleted, replaced or out of reach: what the process has in memory is what counts anyway.
                 None => Self::from_memory(line, target)?,
             }
@@ -468,6 +463,31 @@ impl Processes {
         if let Some(module) = self.modules.get(&key) {
             return Some(Rc::clone(module));
         }
+        Some(self.add_module(key, image, output))
+    }
+
+    fn module_of_file<W: io::Write + AsFd>(
+        &mut self,
+        file: &File,
+        kernel: &mut Kernel,
+        output: &mut Output<W>,
+    ) -> Option<Rc<Module>> {
+        let metadata = file.metadata().ok()?;
+        let key = FileKey::Disk {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        };
+        if let Some(module) = self.modules.get(&key) {
+            return Some(Rc::clone(module));
+        }
+        let image = Image::from_file(file.try_clone().ok()?, &SYMBOLS).ok()?;
+        self.look_for_allocations(file, &image, kernel);
+        Some(self.add_module(key, image, output))
+    }
+
+    fn add_module<W: io::Write + AsFd>(&mut self, key: FileKey, image: Image, output: &mut Output<W>) -> Rc<Module> {
         // Without rules (Go, code of other compilers at run time) frame pointers are all there is.
         let placed = build(&image, &mut self.rules).ok().and_then(|table| {
             let placed = self.tables.add(&table, &self.rules).ok();
@@ -482,7 +502,27 @@ impl Processes {
         if self.modules.len() < MAX_MODULES {
             self.modules.insert(key, Rc::clone(&module));
         }
-        Some(module)
+        module
+    }
+
+    /// Makes the tables of a program that a target is about to become, and of the libraries that it names: once it runs
+    /// there is no time. What can't be found or read is left for then.
+    pub(super) fn expect<W: io::Write + AsFd>(&mut self, program: &Path, kernel: &mut Kernel, output: &mut Output<W>) {
+        let mut wanted = vec![program.to_owned()];
+        let mut seen = FxHashSet::default();
+        while let Some(path) = wanted.pop() {
+            if seen.len() >= MAX_EXPECTED || !seen.insert(path.clone()) {
+                continue;
+            }
+            let Some(module) = open_file(&path).and_then(|file| self.module_of_file(&file, kernel, output)) else {
+                continue;
+            };
+            let found = module.image.needed.iter().filter_map(|name| {
+                let beside = LIBRARY_FOLDERS.iter().map(|folder| Path::new(folder).join(OsStr::from_bytes(name)));
+                beside.into_iter().find(|path| path.is_file())
+            });
+            wanted.extend(found);
+        }
     }
 
     /// Puts probes on the allocation library, once for every file that is one.
@@ -522,6 +562,13 @@ impl Processes {
             output.send(event::Kind::Note(Note { sentence: sentence.into() }));
         }
     }
+}
+
+/// Opens a regular file, without waiting for anything.
+fn open_file(path: &Path) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = File::from(openat(CWD, path, flags, Mode::empty()).ok()?);
+    file.metadata().is_ok_and(|metadata| metadata.is_file()).then_some(file)
 }
 
 impl Entry {

@@ -159,6 +159,9 @@ impl Session<'_> {
                 self.kernel.remove_process(wanted.pid);
             }
         }
+        for program in &orders.programs {
+            self.processes.expect(program, &mut self.kernel, self.output);
+        }
         self.output.send(event::Kind::Attached(Attached { time_ns: now() }));
         self.output.flush();
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 
 use object::elf::{self, FileHeader64};
-use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _, Sym as _};
+use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _, SectionHeader as _, Sym as _};
 use object::{LittleEndian, ReadCache, ReadRef};
 
 type Header = FileHeader64<LittleEndian>;
@@ -14,6 +14,8 @@ const LE: LittleEndian = LittleEndian;
 const MAX_SECTION: u64 = 256 << 20;
 /// Most symbols that are looked through.
 const MAX_SYMBOLS: usize = 1 << 20;
+/// Most entries of a dynamic section that are looked through.
+const MAX_DYNAMIC: usize = 4096;
 /// A page.
 const PAGE: u64 = 4096;
 
@@ -62,6 +64,8 @@ pub struct Image {
     pub go_build_id: String,
     /// Whether Go made it.
     pub is_go: bool,
+    /// File names of the libraries that it is to be loaded with.
+    pub needed: Vec<Vec<u8>>,
     /// Addresses of the symbols that were asked for, of those that it has.
     pub symbols: Vec<(&'static str, u64)>,
 }
@@ -152,6 +156,14 @@ impl Image {
                 .find(|symbol| symbol.name(LE, symbols.strings()).is_ok_and(|name| name == b"runtime.text"));
             let alone = image.eh_frame.is_none();
             image.go_text = go_text.map(|symbol| symbol.st_value(LE)).or(alone.then_some(image.text));
+        }
+        if let Ok(Some((entries, strings))) = sections.dynamic(LE, data)
+            && let Ok(strings) = sections.strings(LE, data, strings)
+        {
+            let needed = entries.iter().take(MAX_DYNAMIC).filter(|entry| entry.tag(LE) == elf::DT_NEEDED);
+            let names = needed.filter_map(|entry| strings.get(u32::try_from(entry.val(LE)).ok()?).ok());
+            // A name with a folder is a path, and none of ours.
+            image.needed = names.filter(|name| !name.contains(&b'/')).map(<[u8]>::to_vec).collect();
         }
         if let (false, Some(index)) = (wanted.is_empty(), dynamic_symbols) {
             let symbols = sections.symbol_table_by_index(LE, data, index)?;

@@ -1,12 +1,12 @@
 //! What else than time on a CPU is sampled: waits, allocations, page faults.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use profiler_ebpf::protocol::{EventKind, Sample, Start};
 
-use crate::recording::{CC, Held, Programs, Recording, possible, start};
+use crate::recording::{CC, Held, Programs, Recording, expecting, possible, start};
 
 fn only(events: &[EventKind]) -> Start {
     Start { events: events.iter().map(|&event| event as i32).collect(), off_cpu_threshold_ns: 1_000_000, ..start(99) }
@@ -67,12 +67,15 @@ fn a_wait_that_does_not_end_is_counted() {
     assert!((500_000_000..=3_100_000_000).contains(&slept), "{slept} ns");
 }
 
+fn library() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("preload/prebuilt/libperflens_alloc.x86_64.so")
+}
+
 fn with_library(program: &Path, arguments: &[&str]) -> Held {
-    let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("preload/prebuilt/libperflens_alloc.x86_64.so");
     Held::by(
         Command::new("sh")
             .args(["-c", "read _; exec env LD_PRELOAD=\"$0\" \"$@\""])
-            .arg(library)
+            .arg(library())
             .arg(program)
             .args(arguments),
     )
@@ -85,14 +88,19 @@ fn memory_is_charged_to_where_it_was_allocated() {
     }
     let programs = Programs::new();
     let program = programs.build("waits", "waits.c", CC);
-    let mut recording = Recording::of_held(with_library(&program, &["alloc"]), only(&[EventKind::Alloc]));
+    let start = expecting(only(&[EventKind::Alloc]), &[&program, &library()]);
+    let mut recording = Recording::of_held(with_library(&program, &["alloc"]), start);
     recording.assert_mostly_complete(200);
     // Four standard deviations of 150, 400, 6 000 samples.
     assert_near("kept", sum(&mut recording, EventKind::Alloc, "keeps"), 80_000_000, 33);
     assert_near("passed", sum(&mut recording, EventKind::Alloc, "passes"), 3200 * 65536, 20);
     assert_near("grown", sum(&mut recording, EventKind::Alloc, "grows"), (1 << 20) * 80 * 81 / 2, 6);
-    let leaves = recording.samples.iter().find(|sample| sample.kind == EventKind::Alloc as i32).cloned().unwrap();
-    assert!(["malloc", "realloc"].contains(&recording.names(&leaves)[0].as_str()));
+    // What happens before the program's own code has a few samples at most.
+    let allocated: Vec<Sample> =
+        recording.samples.iter().filter(|sample| sample.kind == EventKind::Alloc as i32).cloned().collect();
+    let leaves = allocated.iter().filter(|sample| ["malloc", "realloc"].contains(&recording.names(sample)[0].as_str()));
+    let leaves = leaves.count();
+    assert!(leaves * 100 >= allocated.len() * 99, "{leaves} of {}", allocated.len());
 
     // What is in use at the end: all that was kept, nothing that passed.
     let mut live: HashMap<u64, &Sample> = HashMap::new();

@@ -1,6 +1,6 @@
 //! Native programs: complete stacks, known shares.
 
-use profiler_ebpf::protocol::{Method, StackEnd, Start};
+use profiler_ebpf::protocol::{Loss, Method, StackEnd, Start};
 
 use crate::recording::{CC, Held, Programs, Recording, possible, start};
 
@@ -25,6 +25,8 @@ fn c_without_frame_pointers() {
     // Samples stand for the CPU time that the program used.
     let seconds = recording.samples.len() as f64 / 999.0;
     assert!((1.3..1.9).contains(&seconds), "{seconds} s");
+    // A machine whose host takes its CPUs away has fewer strokes of the clock: those are missed by nobody here.
+    recording.lost.remove(&(Loss::Throttled as i32));
     assert!(recording.lost.is_empty(), "{:?}", recording.lost);
 }
 

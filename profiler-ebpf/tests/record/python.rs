@@ -6,7 +6,7 @@ use std::process::Command;
 
 use profiler_ebpf::protocol::{Sample, StackEnd};
 
-use crate::recording::{Held, Recording, possible, start};
+use crate::recording::{Held, Recording, expecting, possible, start};
 
 /// Interpreters here, by version.
 fn interpreters() -> Vec<(String, PathBuf)> {
@@ -31,7 +31,7 @@ fn record(python: &std::path::Path, seconds: &str) -> Recording {
     let program = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/record/programs/work.py");
     let held =
         Held::by(Command::new("sh").args(["-c", "read _; exec \"$0\" \"$@\""]).arg(python).arg(program).arg(seconds));
-    Recording::of_held(held, start(999))
+    Recording::of_held(held, expecting(start(999), &[python]))
 }
 
 /// `function:line`, leaf first, with a `|` where C called the interpreter.

@@ -121,6 +121,12 @@ pub(crate) fn start(frequency: u32) -> Start {
     }
 }
 
+/// The same for a target that is about to become these programs.
+pub(crate) fn expecting(start: Start, programs: &[&Path]) -> Start {
+    let programs = programs.iter().map(|path| path.to_str().expect("a path of the tests").to_owned()).collect();
+    Start { programs, ..start }
+}
+
 /// A recorder at work.
 pub(crate) struct Recorder {
     pub(crate) child: Child,
@@ -218,7 +224,7 @@ pub(crate) struct Recording {
 impl Recording {
     /// Runs a program under the recorder from its first instruction to its end.
     pub(crate) fn of(program: &Path, arguments: &[&str], frequency: u32) -> Self {
-        Self::of_held(Held::new(program, arguments), start(frequency))
+        Self::of_held(Held::new(program, arguments), expecting(start(frequency), &[program]))
     }
 
     pub(crate) fn of_held(mut held: Held, start: Start) -> Self {

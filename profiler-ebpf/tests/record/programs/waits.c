@@ -113,8 +113,8 @@ int main(int argc, char **argv)
 		off_cpu();
 		_exit(0);
 	} else if (!strcmp(name, "alloc")) {
-		/* What a program allocates before its libraries are known has no names, by design. */
-		pause_ms(400);
+		/* A process's first moments are counted apart. */
+		pause_ms(20);
 		keeps();
 		passes();
 		grows();
