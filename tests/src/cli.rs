@@ -44,6 +44,21 @@ fn build() -> PathBuf {
         .expect("cargo says where the program is")
 }
 
+/// A program that `tests/peers/build` makes; says so where it is not there.
+///
+/// # Panics
+/// When this is not in the repository.
+pub fn peer(name: &str) -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("it is there");
+    let path = root.join("target/peers").join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    // Past the harness, which keeps what tests print.
+    let _ = writeln!(std::io::stderr(), "not run: {name} is not built; run tests/peers/build");
+    None
+}
+
 /// Lets a command see nothing of the developer's settings.
 pub(crate) fn isolate(command: &mut Command, home: &Path) {
     for colours in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {

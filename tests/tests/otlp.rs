@@ -3,9 +3,11 @@
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use expect_test::{Expect, expect};
-use perflens_tests::cli::{Report, Run};
+use perflens_tests::cli::{Report, Run, peer};
 use perflens_tests::mini::Mini;
 use perflens_tests::otlp::{
     JSON, METHOD, PATH, PROTOBUF, Receiver, Reply, connect, export, framed, grpc, http, post, read_reply, request,
@@ -584,4 +586,96 @@ fn a_push_that_fails_says_why() {
     );
     let both = push("http://localhost:1", &["--server", "http://localhost:2"]);
     assert!(both.contains("cannot be used with"), "{both}");
+}
+
+/// Ends a program with the test.
+struct Kill(Child);
+
+impl Drop for Kill {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").expect("it is there").local_addr().expect("it is there").port()
+}
+
+/// What is pushed goes through a collector, by gRPC, HTTP and a file, and is the same behind it.
+#[test]
+fn a_real_collector_takes_ours_and_forwards_it_to_us() {
+    let Some(collector) = peer("collector") else { return };
+    let mut behind = [Receiver::start(&[]), Receiver::start(&[])];
+    let (grpc_port, http_port) = (free_port(), free_port());
+    let folder = tempfile::tempdir().unwrap();
+    let (config, file, log) = (folder.path().join("c.yaml"), folder.path().join("out.json"), folder.path().join("log"));
+    let text = format!(
+        "receivers:
+  otlp:
+    protocols:
+      grpc: {{ endpoint: '127.0.0.1:{grpc_port}' }}
+      http: {{ endpoint: '127.0.0.1:{http_port}' }}
+exporters:
+  otlp_grpc: {{ endpoint: '127.0.0.1:{}', tls: {{ insecure: true }} }}
+  otlp_http: {{ endpoint: 'http://127.0.0.1:{}' }}
+  file: {{ path: '{}' }}
+service:
+  telemetry: {{ metrics: {{ level: none }} }}
+  pipelines:
+    profiles: {{ receivers: [otlp], exporters: [otlp_grpc, otlp_http, file] }}
+",
+        behind[0].grpc,
+        behind[1].http,
+        file.display()
+    );
+    std::fs::write(&config, text).unwrap();
+    let run = Command::new(collector)
+        .args(["--feature-gates", "service.profilesSupport", "--config"])
+        .arg(format!("file:{}", config.display()))
+        .stdout(Stdio::null())
+        .stderr(std::fs::File::create(&log).unwrap())
+        .spawn();
+    let collector = Kill(run.unwrap());
+    let profile = data("go/profiles/cpu.pb.gz");
+    let start = Instant::now();
+    let pushed = |port: u16, more: &[&str]| loop {
+        let address = format!("http://127.0.0.1:{port}");
+        let push = Run::new(["push".as_ref(), profile.as_os_str(), "--otlp".as_ref(), address.as_ref()])
+            .args(["--keep-label", "phase", "--keep-label", "route"])
+            .args(more.iter().copied());
+        let output = push.output();
+        if output.code == Some(0) {
+            return;
+        }
+        let said = std::fs::read_to_string(&log).unwrap();
+        assert!(start.elapsed() < Duration::from_mins(1), "{} {said}", output.stderr);
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    pushed(http_port, &[]);
+    pushed(grpc_port, &["--grpc"]);
+    let single = Run::report(&profile).json();
+    let is_all = |path: &Path| {
+        let report = Run::report(path).args(["--type", "cpu"]).output();
+        let report: Option<Report> = serde_json::from_str(&report.stdout).ok();
+        report.is_some_and(|report| report.profile.total == 2 * single.profile.total)
+    };
+    while !is_all(&file) {
+        assert!(start.elapsed() < Duration::from_mins(1), "{}", std::fs::read_to_string(&log).unwrap());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    // Everything is sent before it ends.
+    assert!(Command::new("kill").args(["-INT", &collector.0.id().to_string()]).status().unwrap().success());
+    let mut collector = collector;
+    assert!(collector.0.wait().unwrap().success());
+    let from_file = Run::report(&file).args(["--type", "cpu"]).json();
+    assert_eq!(from_file.lines.len(), single.lines.len());
+    for receiver in &mut behind {
+        let output = receiver.end();
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        let report = Run::report(&receiver.written()).args(["--type", "cpu"]).json();
+        assert_eq!(answer(&report), answer(&from_file));
+        assert_eq!(report.profile.total, 2 * single.profile.total);
+    }
 }

@@ -1,7 +1,6 @@
 //! Profiles from Parca: the whole client against a server with faults on demand, and against
 //! the real one.
 
-use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -302,18 +301,6 @@ impl Drop for Kill {
 
 fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").expect("it is there").local_addr().expect("it is there").port()
-}
-
-/// The programs that `tests/peers/build` makes; says so where they are not there.
-fn peer(name: &str) -> Option<std::path::PathBuf> {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("it is there");
-    let path = root.join("target/peers").join(name);
-    if path.exists() {
-        return Some(path);
-    }
-    // Past the harness, which keeps what tests print.
-    let _ = writeln!(std::io::stderr(), "not run: {name} is not built; run tests/peers/build");
-    None
 }
 
 /// One test, as starting it and waiting for it to scrape takes its time.

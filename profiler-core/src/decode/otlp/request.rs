@@ -44,7 +44,7 @@ pub(super) struct Row {
 /// larger than this on average.
 const MIN_BYTES_PER_ENTRY: usize = 8;
 /// So many entries are always fine.
-const FREE_ENTRIES: usize = 1 << 16;
+const FREE_ENTRIES: usize = 1 << 18;
 /// As deep as values are read.
 const MAX_DEPTH: usize = 100;
 
@@ -60,15 +60,17 @@ impl Budget {
         Ok(())
     }
 
-    /// Takes for every message in a message, on all levels. Texts may look like messages; those
-    /// of real requests hardly do.
+    /// Takes for every message in a message that is small for what it becomes, on all levels.
+    /// Texts count as well: they are structs of their own.
     fn take_all(&mut self, message: &[u8], depth: usize) -> Result<(), DecodeError> {
         if depth == 0 || Fields::of(message).any(|field| field.is_err()) {
             return Ok(());
         }
         for (_, value) in checked(message) {
             if let Some(body) = value.bytes() {
-                self.take()?;
+                if body.len() < MIN_BYTES_PER_ENTRY {
+                    self.take()?;
+                }
                 self.take_all(body, depth - 1)?;
             }
         }
