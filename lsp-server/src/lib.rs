@@ -3,6 +3,7 @@
 //! This library is the program `perflens` without its `main`; it exists so that tests and
 //! the program share one code. All knowledge about profiles is in `profiler-core`.
 
+pub mod anchor;
 pub mod auth;
 pub mod cli;
 pub mod commands;

@@ -200,21 +200,31 @@ impl LanguageServer for Server {
         let document = parameters.text_document;
         self.session.state().open_document(document.uri.clone(), document.version, document.text);
         self.session.document_opened(&document.uri);
+        self.session.document_changed(&document.uri);
         diagnostics::publish(&self.session);
     }
 
     async fn did_change(&self, parameters: DidChangeTextDocumentParams) {
         self.session.edited();
-        let mut state = self.session.state();
-        let encoding = state.capabilities.encoding;
         let identifier = parameters.text_document;
-        if !state.documents.change(&identifier.uri, identifier.version, parameters.content_changes, encoding) {
+        let is_open = {
+            let mut state = self.session.state();
+            let encoding = state.capabilities.encoding;
+            state.documents.change(&identifier.uri, identifier.version, parameters.content_changes, encoding)
+        };
+        if is_open {
+            self.session.document_changed(&identifier.uri);
+        } else {
             tracing::warn!("a change came for {}, which is not open", identifier.uri);
         }
     }
 
     async fn did_close(&self, parameters: DidCloseTextDocumentParams) {
-        self.session.state().documents.close(&parameters.text_document.uri);
+        let uri = parameters.text_document.uri;
+        self.session.state().documents.close(&uri);
+        if let Some(path) = file_path(&uri) {
+            self.session.document_closed(&path);
+        }
     }
 
     async fn did_save(&self, _: lsp_types::DidSaveTextDocumentParams) {}

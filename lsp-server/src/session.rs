@@ -3,6 +3,7 @@
 //! Everything slow happens in tasks that this starts; what they bring is put into the state
 //! under the lock, and the editor is then asked to look again.
 
+mod anchoring;
 mod received;
 pub mod recording;
 
@@ -90,6 +91,8 @@ pub enum Cause {
     NewFile,
     /// More came by itself.
     Received,
+    /// A file with costs has another text on disk.
+    Edited,
 }
 
 impl Session {
@@ -269,7 +272,8 @@ impl Session {
             let title = format!("Opening {}", wish.profile.place());
             let freshness = if cause == Cause::Refresh { Freshness::New } else { Freshness::Kept };
             let work = Arc::clone(&session).fetch_and_load(wish, stop.flag.clone(), freshness);
-            let is_unasked = cause == Cause::Received && had_view;
+            // What is shown stays right as far as it was, and nobody asked for anything.
+            let is_unasked = matches!(cause, Cause::Received | Cause::Edited) && had_view;
             let title = (!is_unasked).then_some(title);
             let result = session.with_progress(work, title, &stop).await;
             if is_unasked {
@@ -317,6 +321,7 @@ impl Session {
                     let hottest = (cause == Cause::Command || !had_view).then(|| where_to_look(&state, at)).flatten();
                     drop(state);
                     session.follow_files();
+                    session.documents_placed();
                     if let Some(hottest) = hottest {
                         session.editor.say(MessageType::INFO, hottest);
                     }
@@ -432,11 +437,12 @@ impl Session {
 
     /// Watches profiles and settings, and folders for files that the profile has costs for.
     fn follow_files(&self) {
+        let anchored = self.anchored_files();
         let watched = {
             let state = self.state();
             let user = self.places.config.clone();
             let mut watched = Watched {
-                files: state.folders.iter().flat_map(Folder::watched).chain(user).collect(),
+                files: state.folders.iter().flat_map(Folder::watched).chain(user).chain(anchored).collect(),
                 ..Watched::default()
             };
             for folder in &state.folders {
@@ -497,6 +503,7 @@ impl Session {
         for folder in missed {
             self.load(folder, Cause::NewFile);
         }
+        self.texts_changed(files);
         if are_settings {
             self.apply_settings();
         }

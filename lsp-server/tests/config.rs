@@ -356,6 +356,8 @@ enabled = true
 [paths]
 rules = [{ from = "/build", to = "src" }, { from = "/usr", to = "/usr" }]
 roots = ["/"]
+commit = "v1"
+commitLabels = ["built_from"]
 [symbols]
 debugDirs = ["/"]
 [limits]
@@ -407,6 +409,8 @@ fn an_untrusted_file_sets_looks_and_rules_into_the_workspace() {
             withheld otlp.httpPort = 2
             withheld otlp.memoryMebibytes = 64
             withheld otlp.windowMinutes = 3
+            withheld paths.commit = "v1"
+            withheld paths.commitLabels = ["built_from"]
             withheld paths.roots = ["/"]
             withheld paths.rules = {"from":"/usr","to":"/usr"}
             withheld presets.opens = {"base":"/etc/shadow","profile":"/etc/passwd"}

@@ -9,6 +9,7 @@
 //! * [`symbolize`] names the addresses of profiles that came without names or lines.
 //! * [`encode`] writes a profile in the formats that other tools read.
 //! * [`paths`] decides which workspace file a path of the profile means, with evidence.
+//! * [`anchor`] finds the lines of a measured text in today's.
 //! * [`attribute`] makes one pass over the samples and yields exact costs of lines,
 //!   functions and files, and the accounting of every sample.
 //! * [`view`] turns costs into plain data and text for people and machines.
@@ -18,6 +19,7 @@
 //! input besides arguments is the file system, and only [`paths`], [`symbolize`] and the readers
 //! handed in by the caller touch it. The same input gives the same output, byte for byte.
 
+pub mod anchor;
 pub mod attribute;
 pub mod cancel;
 mod cycles;

@@ -14,6 +14,7 @@ use profiler_core::paths::{Workspace, WorkspaceOptions};
 use profiler_core::profile::{Profile, ValueTypeError};
 
 use super::{Baseline, Failure, Selection, remote};
+use crate::anchor::{self, Evidence, commit};
 use crate::symbols::Places;
 
 /// A decoded profile and its name.
@@ -25,6 +26,8 @@ pub(super) struct Loaded {
     pub(super) taken_here: Option<SystemTime>,
     /// What of it is counted on the page that it was given by.
     pub(super) filters: Vec<Filter>,
+    /// Its file, where it is one of this machine.
+    pub(super) file: Option<PathBuf>,
 }
 
 impl Loaded {
@@ -42,7 +45,7 @@ pub(super) fn load(path: &Path) -> Result<Loaded, Failure> {
     let name = path.display();
     if path.as_os_str() == "-" {
         let profile = Arc::new(read(io::stdin(), "standard input")?);
-        return Ok(Loaded { origin: "-".to_owned(), profile, taken_here: None, filters: Vec::new() });
+        return Ok(Loaded { origin: "-".to_owned(), profile, taken_here: None, filters: Vec::new(), file: None });
     }
     let fail = |error: io::Error| {
         let what = match error.kind() {
@@ -62,7 +65,13 @@ pub(super) fn load(path: &Path) -> Result<Loaded, Failure> {
     }
     let profile = Arc::new(read(file, &name.to_string())?);
     let origin = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    Ok(Loaded { origin, profile, taken_here: metadata.modified().ok(), filters: Vec::new() })
+    Ok(Loaded {
+        origin,
+        profile,
+        taken_here: metadata.modified().ok(),
+        filters: Vec::new(),
+        file: Some(path.to_owned()),
+    })
 }
 
 fn read(mut reader: impl Read + Send, name: &str) -> Result<Profile, Failure> {
@@ -140,6 +149,21 @@ pub(super) fn groups(profile: &Profile, workspace: Option<&Workspace>) -> FileGr
         .unwrap_or_else(|| FileGroups::by_path(profile))
 }
 
+/// The files of a profile, with where their lines are in the workspace's files of today, and what
+/// there is to tell about that.
+fn anchored(
+    profile: &Profile,
+    file: Option<&Path>,
+    workspace: Option<&Workspace>,
+    roots: &[PathBuf],
+) -> (FileGroups, Vec<String>) {
+    let mut groups = groups(profile, workspace);
+    let Some(workspace) = workspace else { return (groups, Vec::new()) };
+    let evidence = Evidence { file, opened: None, roots, rule: &commit::Rule::default() };
+    let anchored = anchor::anchor(profile, &mut groups, workspace, &evidence, &CancelFlag::new());
+    (groups, anchored.map(|anchored| anchored.notes).unwrap_or_default())
+}
+
 /// The profiles of a command: the one asked about and the base, if any.
 pub(super) struct Input {
     pub(super) new: Loaded,
@@ -172,14 +196,15 @@ impl Input {
         };
         let filters: Vec<Filter> = self.new.filters.iter().chain(&selection.filters).cloned().collect();
         let cancelled = |_| Failure::Input("cancelled".to_owned());
-        let own_groups = groups(profile, workspace);
+        let roots = &selection.workspace;
+        let (own_groups, found) = anchored(profile, self.new.file.as_deref(), workspace, roots);
         let mut analysis =
             Analysis::new(Arc::clone(profile), own_groups, value_type, &filters, &never).map_err(cancelled)?;
         let compared = match &self.base {
             None => None,
             Some(base) => {
                 let profile = in_source(&base.symbolised(selection)?, workspace);
-                let groups = groups(&profile, workspace);
+                let (groups, _) = anchored(&profile, base.file.as_deref(), workspace, roots);
                 let compared = analysis.compare_to(profile, groups, baseline.how(), &never);
                 Some(
                     compared
@@ -188,7 +213,7 @@ impl Input {
             }
         };
         // Last, as counting begins with no notes.
-        analysis.costs.notes.extend(workspace.into_iter().flat_map(notes));
+        analysis.costs.notes.extend(workspace.into_iter().flat_map(notes).chain(found));
         Ok((analysis, compared))
     }
 }

@@ -37,6 +37,7 @@ pub(super) fn decoded(fetched: &Fetched) -> Result<Loaded, Failure> {
             profile: Arc::new(profile),
             taken_here: None,
             filters: Vec::new(),
+            file: None,
         }),
         Err(loader::Failure::Failed(why)) => Err(Failure::Input(why)),
         Err(loader::Failure::Cancelled) => Err(Failure::Input("cancelled".to_owned())),

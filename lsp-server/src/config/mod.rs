@@ -356,6 +356,19 @@ pub struct Paths {
     /// More folders whose files count as the workspace's, absolute or relative to the workspace
     /// folder.
     pub roots: Vec<PathBuf>,
+    /// The commit, tag or branch that profiles were measured at, for finding their lines in files
+    /// that have changed since. Without it, labels of the profile and its time tell.
+    pub commit: Option<String>,
+    /// Labels of profiles that name the commit or tag they were measured at, besides
+    /// `service_git_ref`, `version` and the like.
+    pub commit_labels: Vec<String>,
+}
+
+impl Paths {
+    /// What is said about commits.
+    pub fn commits(&self) -> crate::anchor::commit::Rule {
+        crate::anchor::commit::Rule { commit: self.commit.clone(), labels: self.commit_labels.clone() }
+    }
 }
 
 /// A prefix of paths in profiles, and the folder that it stands for.

@@ -33,10 +33,11 @@ pub fn publish(session: &Arc<Session>) {
 fn diagnostics(snapshot: &Snapshot) -> Vec<Diagnostic> {
     let settings = Settings { mode: Mode::Hot, ..super::base_settings(&snapshot.config) };
     let document = &snapshot.document;
+    let buffer_lines = document.map.buffer_lines();
     lenses::rows(snapshot, &settings)
         .into_iter()
         .filter_map(|lens| {
-            let line = document.map.buffer_line(lens.line)?;
+            let line = buffer_lines.get(lens.line)?;
             let end = document.text.end_of_line(line, snapshot.capabilities.encoding);
             let start = lsp_types::Position::new(end.line, 0);
             Some(Diagnostic {

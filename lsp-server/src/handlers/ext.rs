@@ -64,8 +64,9 @@ pub fn heat(snapshot: &Snapshot) -> Heat {
             Some(changes) => view_heat::change_heat(changes),
             None => view_heat::heat(file, &settings),
         };
+        let buffer_lines = document.map.buffer_lines();
         for row in lines {
-            let line = document.map.buffer_line(row.line).and_then(|line| u32::try_from(line).ok());
+            let line = buffer_lines.get(row.line).and_then(|line| u32::try_from(line).ok());
             let (level, is_better) = match row.mark {
                 Mark::Level(level) => (level, false),
                 Mark::Better => (0, true),

@@ -28,12 +28,12 @@ pub fn hints(snapshot: &Snapshot, range: Range) -> Vec<InlayHint> {
     let hints = view.hints(file, &settings);
     (range.start.line as usize..=last)
         .filter_map(|line| {
-            let profiled = document.map.profiled_line(line)?;
+            let (profiled, is_doubtful) = document.map.found(line)?;
             let hint = &hints[hints.binary_search_by_key(&profiled, |hint| hint.line).ok()?];
             let data = HintData { uri: document.uri.clone(), version: document.version, line: hint.line };
             Some(InlayHint {
                 position: document.text.end_of_line(line, snapshot.capabilities.encoding),
-                label: InlayHintLabel::String(hint.label.clone()),
+                label: InlayHintLabel::String(if is_doubtful { hint.doubtful.clone() } else { hint.label.clone() }),
                 kind: None,
                 text_edits: None,
                 tooltip: None,

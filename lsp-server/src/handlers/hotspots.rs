@@ -81,10 +81,12 @@ pub fn list(state: &State, view: &View, by: Subject, top: usize) -> Vec<Hotspot>
         .map(|(at, (function, file, line, cost))| {
             let path = places::path_of(view, file);
             let name = analysis.groups.display(&analysis.profile, file).to_owned();
+            let is_uncertain = analysis.groups.is_uncertain(file, line);
             let label = format!(
-                "{}  {}  {function}  {name}:{}",
+                "{}  {}  {function}  {name}:{}{}",
                 numbers.share(cost.direct),
                 numbers.value(cost.direct),
+                if is_uncertain { "~" } else { "" },
                 line.0
             );
             let spot = HotSpot {
@@ -93,7 +95,11 @@ pub fn list(state: &State, view: &View, by: Subject, top: usize) -> Vec<Hotspot>
                 value: numbers.value(cost.direct),
                 with_calls: Some(numbers.share(cost.cumulative)),
                 name: data::shown(&function).into_owned(),
-                place: Some(hot_list::Place { file: name.clone(), line: line.is_known().then_some(line.0) }),
+                place: Some(hot_list::Place {
+                    file: name.clone(),
+                    line: line.is_known().then_some(line.0),
+                    is_uncertain,
+                }),
             };
             Hotspot {
                 rank: at + 1,

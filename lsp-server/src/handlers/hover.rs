@@ -59,6 +59,13 @@ fn whole(snapshot: &Snapshot, subject: Subject, cancel: &CancelFlag) -> Option<h
         [] => Vec::new(),
         _ => analysis.stacks.owners(&analysis.profile, analysis.value_type, &target, owners, cancel).ok()?,
     };
+    let line = match subject {
+        Subject::Line(line) => line,
+        Subject::Function(function) => analysis.costs.functions[function].start_line.0,
+    };
+    let map = &snapshot.document.map;
+    let is_doubtful =
+        map.buffer_line(line).and_then(|line| map.found(line)).is_some_and(|(_, is_doubtful)| is_doubtful);
     let measured = when::measured(analysis.profile.meta(), &when::now());
     let context = Context {
         others: &others,
@@ -66,7 +73,7 @@ fn whole(snapshot: &Snapshot, subject: Subject, cancel: &CancelFlag) -> Option<h
         services: &services,
         measured: measured.as_deref(),
         is_edited: snapshot.document.map.differs(),
-        ..Context::default()
+        doubt: is_doubtful.then_some("the text around it was replaced, and other lines there read the same"),
     };
     match view.changes(file) {
         Some(changes) => hover::change_hover(changes, subject, &context),

@@ -15,10 +15,11 @@ pub fn lenses(snapshot: &Snapshot) -> Vec<CodeLens> {
     let min_basis_points = super::basis_points(config.min_share.get());
     let settings = Settings { min_basis_points, ..super::base_settings(&snapshot.config) };
     let document = &snapshot.document;
+    let buffer_lines = document.map.buffer_lines();
     rows(snapshot, &settings)
         .into_iter()
         .filter_map(|lens| {
-            let line = u32::try_from(document.map.buffer_line(lens.line)?).ok()?;
+            let line = u32::try_from(buffer_lines.get(lens.line)?).ok()?;
             let arguments = serde_json::json!({ "file": document.uri, "line": line + 1 });
             Some(CodeLens {
                 range: Range::new(Position::new(line, 0), Position::new(line, 0)),

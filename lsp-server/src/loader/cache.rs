@@ -2,7 +2,6 @@
 //! same file costs no second reading. With each goes what its source files held when it was
 //! first read: that is what was profiled, as far as anyone knows, whatever happens to them later.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,9 +14,9 @@ use profiler_core::profile::Profile;
 use profiler_core::symbolize::ProfileError;
 
 use super::{Failure, decode_fetched};
+use crate::anchor::Opened;
 use crate::otlp::Snapshot;
 use crate::source::Fetched;
-use crate::state::text::Text;
 use crate::symbols::Places;
 
 /// How many are kept: what is shown, its base, and what was shown before.
@@ -60,14 +59,11 @@ pub(super) enum ReadError {
     Decode(DecodeError),
 }
 
-/// Texts of source files, by path.
-pub type Texts = HashMap<PathBuf, Arc<Text>>;
-
 /// A profile, and its source files as they were when it was first read.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) profile: Arc<Profile>,
-    pub(super) texts: Arc<Mutex<Texts>>,
+    pub(super) opened: Arc<Mutex<Opened>>,
     /// When the profile was there for certain, for files.
     pub(super) taken_here: Option<SystemTime>,
     /// The profile with what was found out about its addresses, and where that was looked for.
@@ -78,7 +74,7 @@ pub(super) type Symbolised = (Places, Arc<Profile>);
 
 impl Known {
     pub(super) fn new(profile: Profile, taken_here: Option<SystemTime>) -> Self {
-        Self { profile: Arc::new(profile), texts: Arc::default(), taken_here, symbolised: Arc::default() }
+        Self { profile: Arc::new(profile), opened: Arc::default(), taken_here, symbolised: Arc::default() }
     }
 
     /// The profile, with lines where this machine knows them.
@@ -160,8 +156,8 @@ impl Profiles {
         let known = Known::new(profile, None);
         let symbolised = (places.clone(), Arc::clone(&known.profile));
         let before = before.filter(|before| are_same_builds(&before.profile, &known.profile));
-        let texts = before.map_or_else(Arc::default, |before| before.texts);
-        let known = Known { symbolised: Arc::new(Mutex::new(Some(symbolised))), texts, ..known };
+        let opened = before.map_or_else(Arc::default, |before| before.opened);
+        let known = Known { symbolised: Arc::new(Mutex::new(Some(symbolised))), opened, ..known };
         self.keep(stamp, known.clone());
         Ok(known)
     }

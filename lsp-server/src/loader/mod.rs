@@ -9,11 +9,11 @@ mod input;
 pub mod watch;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use profiler_core::attribute::analysis::{Analysis, Compare, CompareFailure, ComparedTo};
-use profiler_core::attribute::{FileGroups, Filter, Place};
+use profiler_core::attribute::{FileGroups, Filter};
 use profiler_core::cancel::{CancelFlag, Cancelled};
 use profiler_core::decode::{DecodeErrorKind, Limits};
 use profiler_core::paths::{Rule, Workspace, WorkspaceOptions};
@@ -22,12 +22,12 @@ use profiler_core::profile::Profile;
 use tokio::sync::Notify;
 
 use cache::Known;
-pub use cache::{Profiles, Texts};
+pub use cache::Profiles;
 pub use input::{Given, Input, RECEIVED, decode_fetched};
 
+use crate::anchor::{self, Anchored, Evidence, commit};
 use crate::config::ServiceScope;
 use crate::source::Fetched;
-use crate::state::text::Text;
 use crate::state::view::{Owner, View};
 use crate::symbols::Places;
 
@@ -54,6 +54,8 @@ pub struct Wish {
     pub roots: Vec<PathBuf>,
     /// The user's path rules.
     pub rules: Vec<Rule>,
+    /// What the user says about commits.
+    pub commits: commit::Rule,
     /// Folders with debug info.
     pub debug_dirs: Vec<PathBuf>,
     /// Most files of the workspace to list.
@@ -122,10 +124,6 @@ impl From<Cancelled> for Failure {
 
 /// How long listing the files of a workspace may take; what is known by then counts.
 const LISTING_DEADLINE: Duration = Duration::from_secs(20);
-/// Texts of files with costs are kept up to this many bytes, to tell what was edited since.
-const MAX_TEXT_BYTES: usize = 64 << 20;
-/// A larger source file is not read.
-const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// Fulfils a wish, given what had to be fetched for it. Blocks for as long as that takes.
 pub fn load(
@@ -143,19 +141,25 @@ pub fn load(
         },
         _ => read_sum(&wish.parts, profiles, &limits, cancel)?,
     };
-    let (profile, texts) = (known.symbolised(&places, cancel)?, known.texts);
+    let (profile, opened) = (known.symbolised(&places, cancel)?, known.opened);
     let base = match &wish.base {
-        Some(Input::Received) => Some(read_received(given, profiles, &places, cancel)?.profile),
+        Some(Input::Received) => {
+            let known = read_received(given, profiles, &places, cancel)?;
+            Some((known.profile, known.opened))
+        }
         Some(base) => {
             let known = read(base, given.base.as_deref(), profiles, &limits, cancel)?;
-            Some(known.symbolised(&places, cancel)?)
+            Some((known.symbolised(&places, cancel)?, known.opened))
         }
         None => None,
     };
     let workspace = open_workspace(wish, cancel);
     cancel.check()?;
     let profile = in_source(profile, &workspace, cancel)?;
-    let base = base.map(|base| in_source(base, &workspace, cancel)).transpose()?;
+    let base = match base {
+        Some((base, opened)) => Some((in_source(base, &workspace, cancel)?, opened)),
+        None => None,
+    };
 
     let name = |input: &Input, given: Option<&Arc<Fetched>>| given.map_or_else(|| input.name(), |it| it.name.clone());
     let origin = match wish.parts.len() {
@@ -166,12 +170,17 @@ pub fn load(
         Some(name) => profile.find_value_type(name).map_err(|error| Failure::Failed(format!("{origin}: {error}")))?,
         None => profile.meta().default_value_type,
     };
-    let groups = FileGroups::in_workspace(&profile, &workspace, cancel)?;
+    // Of several profiles each has its own texts; what was here when they were opened is what they share.
+    let file = (wish.parts.len() <= 1).then_some(&wish.profile).and_then(Input::file);
+    let evidence = Evidence { file, ..evidence_of(wish, &wish.profile, &opened) };
+    let (groups, anchored) = placed(&profile, &workspace, &evidence, cancel)?;
     let mut analysis = Analysis::new(Arc::clone(&profile), groups, value_type, &wish.filters, cancel)?;
     let comparison = match (base, &wish.base) {
-        (Some(base), Some(input)) => {
+        (Some((base, opened)), Some(input)) => {
             let base_origin = name(input, given.base.as_ref());
-            let compared = compare(&mut analysis, base, &workspace, wish, [&origin, &base_origin], cancel)?;
+            let (groups, _) = placed(&base, &workspace, &evidence_of(wish, input, &opened), cancel)?;
+            let names = [origin.as_str(), base_origin.as_str()];
+            let compared = compare(&mut analysis, (base, groups), wish.normalize, names, cancel)?;
             Some((base_origin, compared))
         }
         _ => None,
@@ -181,15 +190,16 @@ pub fn load(
         _ => None,
     };
     let narrowing = analysis.stacks.narrowing(&analysis.profile, value_type, cancel)?;
-    let texts = add_texts(&analysis, &texts);
     let notes = workspace
         .notes()
         .iter()
         .map(ToString::to_string)
         .chain(profile.notes().iter().cloned())
         .chain(analysis.costs.notes.iter().cloned())
+        .chain(anchored.notes)
+        .chain(anchored.unverified)
         .collect();
-    let mut view = View::new(origin, analysis, counts.as_ref(), comparison, texts, narrowing, notes);
+    let mut view = View::new(origin, analysis, counts.as_ref(), comparison, anchored.texts, narrowing, notes);
     view.services = wish.services.iter().filter_map(|service| Owner::new(service, &wish.parts)).collect();
     let written = |path: &Path| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     view.written = wish.profile.file().and_then(written);
@@ -208,8 +218,8 @@ fn read_sum(parts: &[Part], profiles: &Profiles, limits: &Limits, cancel: &Cance
         error => Failure::Failed(format!("the profiles of the services can't be added up: {error}")),
     })?;
     // What the files were when the first of them was read.
-    let texts = Arc::clone(&known[0].texts);
-    Ok(Known { texts, ..Known::new(sum, None) })
+    let opened = Arc::clone(&known[0].opened);
+    Ok(Known { opened, ..Known::new(sum, None) })
 }
 
 /// The profile with generated code replaced by its source, where the workspace has maps for it.
@@ -217,16 +227,31 @@ fn in_source(profile: Arc<Profile>, workspace: &Workspace, cancel: &CancelFlag) 
     Ok(workspace.map_sources(&profile, cancel)?.map_or(profile, Arc::new))
 }
 
+/// What tells the texts that a profile was measured with.
+fn evidence_of<'a>(wish: &'a Wish, input: &'a Input, opened: &'a Mutex<anchor::Opened>) -> Evidence<'a> {
+    Evidence { file: input.file(), opened: Some(opened), roots: &wish.roots, rule: &wish.commits }
+}
+
+/// The files of a profile as the workspace knows them, with where their lines are now.
+fn placed(
+    profile: &Profile,
+    workspace: &Workspace,
+    evidence: &Evidence<'_>,
+    cancel: &CancelFlag,
+) -> Result<(FileGroups, Anchored), Cancelled> {
+    let mut groups = FileGroups::in_workspace(profile, workspace, cancel)?;
+    let anchored = anchor::anchor(profile, &mut groups, workspace, evidence, cancel)?;
+    Ok((groups, anchored))
+}
+
 fn compare(
     analysis: &mut Analysis,
-    base: Arc<Profile>,
-    workspace: &Workspace,
-    wish: &Wish,
+    (base, groups): (Arc<Profile>, FileGroups),
+    normalize: bool,
     [origin, base_origin]: [&str; 2],
     cancel: &CancelFlag,
 ) -> Result<ComparedTo, Failure> {
-    let groups = FileGroups::in_workspace(&base, workspace, cancel)?;
-    let how = if wish.normalize { Compare::Normalized } else { Compare::AsRecorded };
+    let how = if normalize { Compare::Normalized } else { Compare::AsRecorded };
     analysis.compare_to(base, groups, how, cancel).map_err(|error| match error {
         CompareFailure::Cancelled(_) => Failure::Cancelled,
         CompareFailure::Incomparable(error) => Failure::Failed(format!("{origin} and {base_origin}: {error}")),
@@ -296,29 +321,6 @@ fn open_workspace(wish: &Wish, cancel: &CancelFlag) -> Arc<Workspace> {
         drop(done);
         Arc::new(workspace)
     })
-}
-
-/// Adds the texts of the workspace's files with costs that are not known yet, as they are now.
-fn add_texts(analysis: &Analysis, known: &Mutex<Texts>) -> Texts {
-    let mut texts = known.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut bytes: usize = texts.values().map(|text| text.content().len()).sum();
-    for row in &analysis.costs.files {
-        let Some(placement) = &analysis.groups.get(row.file).placement else { continue };
-        let Some(path) = &placement.path else { continue };
-        if !matches!(placement.place, Place::Workspace | Place::Generated) || texts.contains_key(path) {
-            continue;
-        }
-        let is_small =
-            std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MAX_FILE_BYTES);
-        if !is_small || bytes > MAX_TEXT_BYTES {
-            continue;
-        }
-        if let Ok(content) = std::fs::read(path) {
-            bytes += content.len();
-            texts.insert(path.clone(), Arc::new(Text::new(String::from_utf8_lossy(&content).into_owned())));
-        }
-    }
-    texts.clone()
 }
 
 fn file_name(path: &Path) -> String {

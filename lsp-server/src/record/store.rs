@@ -44,7 +44,8 @@ const MAX_TEXTS: u64 = 32 << 20;
 const ABANDONED: Duration = Duration::from_hours(1);
 
 const PROFILE: &str = "pb.gz";
-const TEXTS: &str = "texts";
+/// Folder of the texts, beside the profiles.
+pub(crate) const TEXTS: &str = "texts";
 const TEMPORARY: &str = ".writing-";
 
 /// What is kept beside a profile, for the user alone.

@@ -228,6 +228,7 @@ impl Folder {
             filters,
             roots,
             rules: rules.chain(self.chosen.rules.iter().map(Rule::from)).collect(),
+            commits: config.paths.commits(),
             debug_dirs: config.symbols.debug_dirs.iter().map(|dir| self.root.join(dir)).collect(),
             max_files: usize::try_from(config.limits.workspace_files.get()).unwrap_or(usize::MAX),
             max_bytes: u64::from(config.limits.profile_mebibytes.get()) << 20,

@@ -15,8 +15,9 @@ use profiler_core::view::by_file::{ChangeIndex, FileChanges, FileCosts, FileInde
 use profiler_core::view::hint::{self, Hint, Settings};
 
 use super::text::Text;
+use crate::anchor::Texts;
 use crate::config::ServiceScope;
-use crate::loader::{Part, Texts};
+use crate::loader::Part;
 
 /// What is shown.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ pub struct View {
     pub index: FileIndex,
     /// What it is compared with.
     pub comparison: Option<Comparison>,
-    /// Texts of the files with costs, as they were on disk when the profile was loaded.
+    /// Texts of the files with costs, as they were on disk when lines were found in them.
     pub texts: Texts,
     /// The filter that leaves most of what is in the workspace and least of the rest.
     pub narrowing: Option<Narrowing>,
@@ -185,7 +186,7 @@ impl View {
         !self.unmatched(name).is_empty()
     }
 
-    /// The text of a file when the profile was loaded.
+    /// The text of a file that the view's lines are of.
     pub fn profiled_text(&self, path: &Path) -> Option<&Arc<Text>> {
         self.texts.get(path)
     }
@@ -213,7 +214,7 @@ impl View {
         }
         let made = match self.changes(file) {
             Some(changes) => hint::change_hints(changes, 1..=u32::MAX, settings),
-            None => hint::hints(file, 1..=u32::MAX, settings, &|_| false),
+            None => hint::hints(file, 1..=u32::MAX, settings),
         };
         // What only the base has is no line of the document.
         let made: Arc<[Hint]> = made.into_iter().filter(|hint| !hint.is_gone).collect();

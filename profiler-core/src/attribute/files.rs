@@ -2,10 +2,12 @@
 //! passes two spellings of one file must count once.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::profile::{FileId, FileKind, Profile};
+use crate::anchor::FileAnchor;
+use crate::profile::{FileId, FileKind, LineNo, Profile};
 
 /// What a file is to the user's workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,6 +65,8 @@ pub struct FileGroup {
     pub is_source: bool,
     /// What is known about it; `None` without a workspace.
     pub placement: Option<Placement>,
+    /// Where its lines are in today's text; `None` when that was not looked at.
+    pub anchor: Option<Arc<FileAnchor>>,
 }
 
 /// All files of a profile, grouped.
@@ -98,7 +102,7 @@ impl FileGroups {
                 None => next,
             };
             if group == next {
-                groups.push(FileGroup { files: Vec::new(), is_source, placement });
+                groups.push(FileGroup { files: Vec::new(), is_source, placement, anchor: None });
             }
             groups[group.index()].files.push(file);
             of_file.push(group);
@@ -114,6 +118,30 @@ impl FileGroups {
     /// A group.
     pub fn get(&self, group: GroupId) -> &FileGroup {
         &self.groups[group.index()]
+    }
+
+    /// Says where a file's lines are in today's text. Before anything is counted.
+    pub fn anchor(&mut self, group: GroupId, anchor: Arc<FileAnchor>) {
+        self.groups[group.index()].anchor = Some(anchor);
+    }
+
+    /// Says what a file is, after all. Before anything is counted.
+    pub fn place(&mut self, group: GroupId, placement: Placement) {
+        self.groups[group.index()].placement = Some(placement);
+    }
+
+    /// Where a line of the profile is in today's text; `None` when it is gone. What is unknown
+    /// stays so.
+    pub fn line(&self, group: GroupId, line: LineNo) -> Option<LineNo> {
+        match &self.get(group).anchor {
+            Some(anchor) if line.is_known() => anchor.line(line.0).map(LineNo),
+            _ => Some(line),
+        }
+    }
+
+    /// Whether a line of today's text may be another than the measured one.
+    pub fn is_uncertain(&self, group: GroupId, line: LineNo) -> bool {
+        self.get(group).anchor.as_ref().is_some_and(|anchor| anchor.is_uncertain(line.0))
     }
 
     /// All groups; the first stands for "no file".

@@ -117,7 +117,7 @@ impl Facts {
     }
 }
 
-/// A line that costs something, or might.
+/// A line that costs something, or might; without a number, all lines of the file that are gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct LineKey {
     pub(super) file: GroupId,
@@ -359,7 +359,14 @@ impl<'a> Tables<'a> {
         } else {
             LeafReason::WithLine
         };
-        let line = if reason == LeafReason::WithLine { self.line_row(group, frame.line, function) } else { 0 };
+        // A line that is gone is no line of today's text, but it was one: its row has no number.
+        let line = match reason {
+            LeafReason::WithLine => {
+                let now = self.groups.line(group, frame.line).unwrap_or(LineNo::UNKNOWN);
+                self.line_row(group, now, function)
+            }
+            _ => 0,
+        };
         (FrameRows { line, function }, reason)
     }
 
@@ -371,6 +378,7 @@ impl<'a> Tables<'a> {
         let name = names.display(function);
         let own = self.profile.function(function);
         let file = self.groups.of(own.file);
+        let start_line = self.groups.line(file, own.start_line).unwrap_or(LineNo::UNKNOWN);
         let row = if name.is_empty() && file == GroupId::NONE {
             0
         } else {
@@ -378,11 +386,11 @@ impl<'a> Tables<'a> {
             let name: Box<str> = name.into();
             let row = *self.function_by_key.entry((name.clone(), file)).or_insert(next);
             if row == next {
-                self.functions.push(FunctionKey { name, file, start_line: own.start_line });
+                self.functions.push(FunctionKey { name, file, start_line });
             } else {
                 let start = &mut self.functions[row as usize].start_line;
-                if own.start_line.is_known() && (!start.is_known() || own.start_line < *start) {
-                    *start = own.start_line;
+                if start_line.is_known() && (!start.is_known() || start_line < *start) {
+                    *start = start_line;
                 }
             }
             row

@@ -187,6 +187,9 @@ pub struct Costs {
     pub functions: Vec<FunctionRow>,
     /// Every source file, likewise.
     pub files: Vec<FileRow>,
+    /// What was on lines that today's text does not have any more, by file. It counts for
+    /// functions and files, and is in no line.
+    pub gone: Vec<FileRow>,
     /// Where every sample went.
     pub accounting: Accounting,
     /// What could not be done as the profile asks; sentences for the user.
@@ -269,14 +272,19 @@ impl Stacks {
         };
         let sums = pass::run(&job, cancel)?;
         let (functions, function_index) = self.function_rows(&sums);
+        let is_gone = |row: usize| !self.frames.lines[row].line.is_known();
         let lines = sums
             .lines
             .touched()
+            .filter(|&(row, _)| !is_gone(row))
             .map(|(row, cost)| {
                 let key = self.frames.lines[row];
                 let functions = self.functions_of_line(row, &sums, &functions, &function_index);
                 LineRow { file: key.file, line: key.line, cost, functions }
             })
+            .collect();
+        let gone = (sums.lines.touched().filter(|&(row, _)| is_gone(row)))
+            .map(|(row, cost)| FileRow { file: self.frames.lines[row].file, cost })
             .collect();
         let files = sums
             .files
@@ -299,6 +307,7 @@ impl Stacks {
             lines,
             functions,
             files,
+            gone,
             accounting,
             notes: self.notes.clone(),
         })

@@ -6,6 +6,7 @@
 
 use super::index::Index;
 use super::resolution::{FunctionEvidence, NoMatchReason, PathQuery, WorkspaceFile};
+use crate::profile::LineNo;
 
 /// Larger files are not searched. Hand-written ones are far smaller.
 const MAX_BYTES: u64 = 4 << 20;
@@ -99,6 +100,9 @@ fn judge(functions: &[FunctionEvidence<'_>], lines: &[&str]) -> Functions {
         Functions::There { distinctive }
     } else if there > 0 {
         Functions::Unknown
+    } else if moved > 1 && absent == 0 && moved_together(functions, lines) {
+        // Something was put before them since, as a licence is.
+        Functions::Unknown
     } else if moved > 0 {
         Functions::Moved
     } else if absent > 0 {
@@ -106,6 +110,13 @@ fn judge(functions: &[FunctionEvidence<'_>], lines: &[&str]) -> Functions {
     } else {
         Functions::Unknown
     }
+}
+
+/// Whether all functions are the same number of lines from where the profile has them.
+fn moved_together(functions: &[FunctionEvidence<'_>], lines: &[&str]) -> bool {
+    let names: Vec<(&str, LineNo)> =
+        functions.iter().filter_map(|function| Some((simple_name(function.name)?, function.start_line))).collect();
+    crate::anchor::shift(&names, lines).is_some()
 }
 
 /// The lines where a function's name should stand: from shortly before its declaration to a
@@ -134,7 +145,7 @@ fn has_word(line: &str, word: &str) -> bool {
 ///
 /// `main.(*Store[...]).Get.func1` → `Get`, `<a::B as c::D>::run::{{closure}}` → `run`,
 /// `void ns::f<int>(int) const` → `f`.
-fn simple_name(name: &str) -> Option<&str> {
+pub(crate) fn simple_name(name: &str) -> Option<&str> {
     if name.starts_with("_ZN") || name.starts_with("_R") || name.starts_with('?') {
         return None;
     }

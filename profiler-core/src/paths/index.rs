@@ -197,6 +197,11 @@ impl Index {
         (entry.root as usize, &entry.relative)
     }
 
+    /// The listed files whose names end so, in order.
+    pub(super) fn ending<'i>(&'i self, end: &'i str) -> impl Iterator<Item = WorkspaceFile> + 'i {
+        (0u32..).zip(&self.files).filter(move |(_, entry)| entry.relative.ends_with(end)).map(|(row, _)| self.file(row))
+    }
+
     /// The folders that listed files are in, and the roots: sorted, at most `max`.
     pub(super) fn folders(&self, max: usize) -> Vec<PathBuf> {
         let mut folders = std::collections::BTreeSet::new();

@@ -30,6 +30,7 @@ mod source_map;
 mod source_path;
 mod workspace;
 
+pub(crate) use evidence::simple_name;
 pub use resolution::{FunctionEvidence, How, NoMatchReason, OutsideKind, PathQuery, Resolution, Score, WorkspaceFile};
 pub use rules::Rule;
 pub use source_path::Case;

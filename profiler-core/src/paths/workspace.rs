@@ -122,6 +122,11 @@ impl Workspace {
         self.index.folders(max)
     }
 
+    /// The listed files whose names end so, in order.
+    pub fn files_ending<'w>(&'w self, end: &'w str) -> impl Iterator<Item = WorkspaceFile> + 'w {
+        self.index.ending(end)
+    }
+
     /// What could not be read, in the order it was met.
     pub fn notes(&self) -> &[Note] {
         &self.notes

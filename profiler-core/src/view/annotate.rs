@@ -147,7 +147,7 @@ pub fn annotation<'a>(analysis: &'a Analysis, compared: Option<&'a ComparedTo>, 
     lines.sort_by_key(|line| line.line);
     let past_end = lines.iter().filter(|line| line.line as usize > subject.source.len()).count();
     let file = report.files.into_iter().find(|file| is_here(&file.location));
-    let file = file.unwrap_or(report::File { location, values: Values::default() });
+    let file = file.unwrap_or(report::File { location, values: Values::default(), anchor: None });
     Annotation { schema: report::SCHEMA, profile: report.profile, file, lines, past_end }
 }
 
@@ -159,6 +159,7 @@ pub fn annotate<'a>(analysis: &'a Analysis, compared: Option<&'a ComparedTo>, su
         None => summary::title(subject.origin, analysis),
     });
     document.blocks.push(listing(analysis, compared, subject, 1..=subject.source.len()));
+    document.paragraph(changed(analysis, subject));
     document.paragraph(past_end(analysis, subject));
     document.paragraph(summary::notes(analysis));
     document
@@ -211,7 +212,11 @@ fn cost_margin(analysis: &Analysis, file: GroupId) -> Margin {
         let heat = numbers.heat(row.cost.cumulative);
         let own = summary::own(analysis, row.cost);
         let mut cells = vec![Numbers::block(heat)];
-        cells.extend(numbers.cells(row.cost.cumulative, Role::Heat(heat)));
+        let [mut share, value] = numbers.cells(row.cost.cumulative, Role::Heat(heat));
+        if analysis.groups.is_uncertain(file, row.line) {
+            share.text.insert(0, '~');
+        }
+        cells.extend([share, value]);
         cells.push(if own == 0 { Span::default() } else { Span::new(numbers.share(own), Role::Plain) });
         (row.line.0 as usize, cells)
     });
@@ -257,6 +262,37 @@ fn caption(analysis: &Analysis, file: GroupId) -> Sentence {
         Some(placement) if !placement.evidence.is_empty() => sentence.text(" · matched: ").data(&placement.evidence),
         _ => sentence,
     }
+}
+
+/// How lines were found, when the file is another by now.
+fn changed(analysis: &Analysis, subject: &Subject<'_>) -> Vec<Sentence> {
+    let Some(anchor) = analysis.groups.get(subject.file).anchor.as_ref() else { return Vec::new() };
+    let mut sentences = Vec::new();
+    if let Some(old) = anchor.old_name() {
+        sentences.push(Sentence::new("The file was ").data(old).text(" when it was measured."));
+    }
+    if anchor.is_changed() {
+        sentences.push(
+            Sentence::new("The file has changed since it was measured; lines were found ")
+                .data(&anchor.basis().to_string())
+                .text("."),
+        );
+        let is_marked = |row: &&LineRow| row.file == subject.file && analysis.groups.is_uncertain(row.file, row.line);
+        if analysis.costs.lines.iter().any(|row| is_marked(&row)) {
+            sentences.push(Sentence::new("~ may be another line than the one that was measured."));
+        }
+    }
+    sentences.extend(gone(analysis, subject.file));
+    sentences
+}
+
+/// What was on lines that are gone.
+fn gone(analysis: &Analysis, file: GroupId) -> Option<Sentence> {
+    let row = analysis.costs.gone.iter().find(|row| row.file == file)?;
+    let numbers = Numbers::of(analysis);
+    let share = numbers.share(row.cost.cumulative);
+    let value = numbers.value(row.cost.cumulative);
+    Some(Sentence::new(format!("{share} {value} was on lines that are gone; it counts for their functions only.")))
 }
 
 fn past_end(analysis: &Analysis, subject: &Subject<'_>) -> Option<Sentence> {

@@ -211,6 +211,15 @@ impl<'a> Sides<'a> {
         }
     }
 
+    /// Whether the line of a pair may be another than the measured one, on either side.
+    pub(super) fn is_uncertain(&self, pair: &Pair) -> bool {
+        let of = |analysis: &Analysis, side: &SideCost| {
+            let row = side.row.map(|row| &analysis.costs.lines[row]);
+            row.is_some_and(|row| analysis.groups.is_uncertain(row.file, row.line))
+        };
+        of(self.new, &pair.new) || of(self.base, &pair.base)
+    }
+
     fn is_noise(&self, pair: &Pair) -> Option<bool> {
         let samples = |side: &SideCost| side.samples.and_then(|samples| u64::try_from(samples).ok());
         let (new, base) = (i128::from(pair.new.cost.cumulative), i128::from(pair.base.cost.cumulative));

@@ -52,18 +52,14 @@ pub struct Hint {
     pub line: u32,
     /// The text, at most [`label::MAX_COLUMNS`] wide.
     pub label: String,
+    /// The text with `~`, for where the line of a document may be another.
+    pub doubtful: String,
     /// Only the base of a comparison has the line, and its number is that of the base.
     pub is_gone: bool,
 }
 
-/// The hints of a range of lines, in the order of the file. `is_uncertain` says which lines
-/// of the profile may be others in the document.
-pub fn hints(
-    file: FileCosts<'_>,
-    lines: RangeInclusive<u32>,
-    settings: &Settings,
-    is_uncertain: &dyn Fn(u32) -> bool,
-) -> Vec<Hint> {
+/// The hints of a range of lines, in the order of the file.
+pub fn hints(file: FileCosts<'_>, lines: RangeInclusive<u32>, settings: &Settings) -> Vec<Hint> {
     let numbers = Numbers::of(file.analysis);
     // The limit is one for the file, so that scrolling never changes which lines have a hint.
     let is_hot = |row: &LineRow| settings.mode == Mode::All || numbers.heat(row.cost.cumulative).level() >= 2;
@@ -74,10 +70,10 @@ pub fn hints(
     rows.retain(|row| lines.contains(&row.line.0));
     rows.sort_unstable_by_key(|row| row.line);
     rows.into_iter()
-        .map(|row| Hint {
-            line: row.line.0,
-            label: label::cost(file.analysis, &numbers, row.cost, is_uncertain(row.line.0), settings.style),
-            is_gone: false,
+        .map(|row| {
+            let label = |is_uncertain| label::cost(file.analysis, &numbers, row.cost, is_uncertain, settings.style);
+            let is_uncertain = file.analysis.groups.is_uncertain(file.file, row.line);
+            Hint { line: row.line.0, label: label(is_uncertain), doubtful: label(true), is_gone: false }
         })
         .collect()
 }
@@ -102,10 +98,10 @@ pub fn change_hints(file: FileChanges<'_>, lines: RangeInclusive<u32>, settings:
     rows.retain(|(line, _)| lines.contains(line));
     rows.sort_unstable_by_key(|&(line, _)| line);
     rows.into_iter()
-        .map(|(line, change)| Hint {
-            line,
-            label: label::change(&sides, &change, settings.style),
-            is_gone: change.pair.new.row.is_none(),
+        .map(|(line, change)| {
+            let label = |is_uncertain| label::change(&sides, &change, is_uncertain, settings.style);
+            let is_gone = change.pair.new.row.is_none();
+            Hint { line, label: label(sides.is_uncertain(change.pair)), doubtful: label(true), is_gone }
         })
         .collect()
 }

@@ -55,13 +55,16 @@ pub struct Place {
     pub file: String,
     /// The line of the profile, 1-based; `None` when it is unknown.
     pub line: Option<u32>,
+    /// Whether it may be another line than the measured one.
+    pub is_uncertain: bool,
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = data::shown(&self.file);
+        let doubt = if self.is_uncertain { "~" } else { "" };
         match self.line {
-            Some(line) => write!(f, "{file}:{line}"),
+            Some(line) => write!(f, "{file}:{doubt}{line}"),
             None => f.write_str(&file),
         }
     }
@@ -136,7 +139,8 @@ fn name(row: &Row<'_>) -> String {
 
 fn place(analysis: &Analysis, row: &Row<'_>) -> Place {
     let line = (row.line != LineNo::UNKNOWN).then_some(row.line.0);
-    Place { file: analysis.groups.display(&analysis.profile, row.file).to_owned(), line }
+    let is_uncertain = analysis.groups.is_uncertain(row.file, row.line);
+    Place { file: analysis.groups.display(&analysis.profile, row.file).to_owned(), line, is_uncertain }
 }
 
 impl HotSpot {

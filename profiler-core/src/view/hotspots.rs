@@ -184,7 +184,8 @@ pub(super) fn place_cells(analysis: &Analysis, by: By, row: &Row<'_>) -> Vec<Spa
     let file = analysis.groups.display(&analysis.profile, row.file);
     let mut place = Span::data(file);
     if row.line.is_known() {
-        place = place.followed_by(&format!(":{}", row.line.0));
+        let doubt = if analysis.groups.is_uncertain(row.file, row.line) { "~" } else { "" };
+        place = place.followed_by(&format!(":{doubt}{}", row.line.0));
     }
     if by == By::File {
         return vec![place];

@@ -106,9 +106,10 @@ pub(super) fn here(analysis: &Analysis, numbers: &Numbers, cost: Cost) -> Option
     }
 }
 
-/// The label of a change: `▲ +7.7pp 925ms→1.20s`, `▲ +2.0pp new 70.0ms`.
-pub(super) fn change(sides: &Sides<'_>, change: &Change<'_>, style: Style) -> String {
-    let points = change.points.map_or_else(String::new, |points| format!(" {points}"));
+/// The label of a change: `▲ +7.7pp 925ms→1.20s`, `▲ +2.0pp new 70.0ms`, `▲ ~+7.7pp 925ms→1.20s`.
+pub(super) fn change(sides: &Sides<'_>, change: &Change<'_>, is_uncertain: bool, style: Style) -> String {
+    let doubt = if is_uncertain { "~" } else { "" };
+    let points = change.points.map_or_else(String::new, |points| format!(" {doubt}{points}"));
     let values = format!(" {}", values(sides, change));
     style.join(&[change.glyph(), &points, &values])
 }

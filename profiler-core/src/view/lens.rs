@@ -42,21 +42,22 @@ pub fn lenses(file: FileCosts<'_>, settings: &Settings) -> Vec<Lens> {
     by_line(file, worth_it, size)
         .into_iter()
         .map(|(line, functions)| {
-            let text = text(file, &numbers, functions[0]) + &largest_of(functions.len());
+            let text = text(file, &numbers, functions[0], line) + &largest_of(functions.len());
             Lens { line, text: settings.style.glyphs.apply(text), functions }
         })
         .collect()
 }
 
-fn text(file: FileCosts<'_>, numbers: &Numbers, function: usize) -> String {
+fn text(file: FileCosts<'_>, numbers: &Numbers, function: usize, line: u32) -> String {
     let cost = file.analysis.costs.functions[function].cost;
     let here = label::here(file.analysis, numbers, cost);
     // The rank is about what is spent here, so it needs that before it.
     let rank = here.as_ref().and_then(|_| file.index.rank(function)).map(|rank| format!(" (#{rank})"));
     let samples = file.index.samples(function).filter(|&samples| samples < FEW_SAMPLES);
     let samples = samples.map(|samples| format!(" · {samples} sample{}", if samples == 1 { "" } else { "s" }));
+    let doubt = if file.analysis.groups.is_uncertain(file.file, LineNo(line)) { "~" } else { "" };
     format!(
-        "function {} {}{}{}{}",
+        "function {doubt}{} {}{}{}{}",
         numbers.share(cost.cumulative),
         numbers.value(cost.cumulative),
         here.unwrap_or_default(),

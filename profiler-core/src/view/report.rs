@@ -170,6 +170,16 @@ pub struct Line {
     pub values: Values,
     /// Functions with samples on the line.
     pub functions: Vec<String>,
+    /// How the line was found in today's text: `exact`, `shifted`, `uncertain`; only
+    /// where the measured text is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub anchor: Option<&'static str>,
+    /// Its number in the text that was measured, where that is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_line: Option<u32>,
+    /// Why it may be another line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
 }
 
 /// A function.
@@ -196,6 +206,28 @@ pub struct File {
     /// What it costs.
     #[serde(flatten)]
     pub values: Values,
+    /// How its lines were found in today's text; only where the measured text is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub anchor: Option<Anchor>,
+}
+
+/// How the lines of a file were found in today's text.
+#[derive(Clone, Debug, Serialize)]
+pub struct Anchor {
+    /// What the measured text was taken from: `same_text`, `copy`, `commit`, `opened`,
+    /// `functions`.
+    pub basis: &'static str,
+    /// The same in words.
+    pub found: String,
+    /// Whether the text is another by now.
+    pub changed: bool,
+    /// The file's name when it was measured, where that was another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renamed_from: Option<String>,
+    /// Σv of samples whose leaf was on a line that is gone.
+    pub gone_flat: i64,
+    /// Σv of samples that pass such lines, each sample once.
+    pub gone_cumulative: i64,
 }
 
 /// Where every sample went, in |v|.
@@ -314,9 +346,7 @@ pub fn report(origin: &str, analysis: &Analysis, top: usize) -> Report {
                 values: rows.values(row.cost, None),
             })
             .collect(),
-        files: limited(&costs.files, top)
-            .map(|row| File { location: rows.location(row.file), values: rows.values(row.cost, None) })
-            .collect(),
+        files: limited(&costs.files, top).map(|row| rows.file(row.file, rows.values(row.cost, None))).collect(),
         accounting: accounting(analysis),
     }
 }
@@ -368,9 +398,8 @@ pub fn comparison(origin: &str, base_origin: &str, analysis: &Analysis, compared
     let files = limited(&compared.comparison.files, top)
         .filter_map(|pair| {
             let values = new.values(pair.new.cost, Some(pair));
-            let of = |rows: &Rows<'_>, side: &SideCost| {
-                Some(File { location: rows.location(rows.costs.files[side.row?].file), values: values.clone() })
-            };
+            let of =
+                |rows: &Rows<'_>, side: &SideCost| Some(rows.file(rows.costs.files[side.row?].file, values.clone()));
             of(&new, &pair.new).or_else(|| of(&base, &pair.base))
         })
         .collect();
@@ -422,12 +451,32 @@ impl<'a> Rows<'a> {
     }
 
     fn line(&self, row: &LineRow, values: Values) -> Line {
+        let anchor = self.groups.get(row.file).anchor.as_ref();
+        let state = anchor.and_then(|anchor| anchor.state(row.line.0));
         Line {
             location: self.location(row.file),
             line: row.line.0,
             values,
             functions: row.functions.iter().map(|&function| self.costs.functions[function].name.clone()).collect(),
+            anchor: anchor.map(|anchor| anchor.word(row.line.0)),
+            measured_line: state.map(|state| state.from),
+            doubt: state.and_then(|state| state.doubt).map(|doubt| doubt.to_string()),
         }
+    }
+
+    pub(super) fn file(&self, group: GroupId, values: Values) -> File {
+        let anchor = self.groups.get(group).anchor.as_ref().map(|anchor| {
+            let gone = self.costs.gone.iter().find(|row| row.file == group).map(|row| row.cost).unwrap_or_default();
+            Anchor {
+                basis: anchor.basis().name(),
+                found: anchor.basis().to_string(),
+                changed: anchor.is_changed(),
+                renamed_from: anchor.old_name().map(str::to_owned),
+                gone_flat: gone.flat,
+                gone_cumulative: gone.cumulative,
+            }
+        });
+        File { location: self.location(group), values, anchor }
     }
 
     pub(super) fn location(&self, group: GroupId) -> Location {

@@ -53,7 +53,7 @@ proptest! {
             let mut labels = Vec::new();
             for value_type in [0, CPU] {
                 let loaded = Loaded::new(&new, value_type);
-                labels.extend(hints(loaded.file("src/a.rs"), 1..=u32::MAX, &settings, &|line| line % 2 == 0));
+                labels.extend(hints(loaded.file("src/a.rs"), 1..=u32::MAX, &settings));
             }
             if new.value_types() == base.value_types() {
                 let changed = Changed::new(&new, &base);

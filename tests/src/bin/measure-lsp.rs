@@ -86,6 +86,47 @@ fn main() {
     let address = uri(&big);
     row(&format!("an edit and hints of {WINDOW} lines, file of {large} lines"), server.edits(&address, ROUNDS / 4), "");
     row(&format!("an edit, of a hundred in a row, file of {large} lines"), server.edits_in_a_row(&address, 10), "1 ms");
+    mapped_lines(folder.path());
+}
+
+/// Lines that all have a cost and none of which is where it was measured.
+const MAPPED: usize = 50_000;
+
+fn mapped_lines(folder: &Path) {
+    let file = folder.join("mapped.rs");
+    let text = source(MAPPED);
+    let hash = record(folder, &text);
+    // A line more before every thousandth.
+    let later: Vec<String> = (0..)
+        .zip(text.lines())
+        .map(|(at, line)| if at % 1000 == 0 { format!("// new {at}\n{line}\n") } else { format!("{line}\n") })
+        .collect();
+    std::fs::write(&file, later.concat()).expect("writing a file");
+    Mini::parse(&profile(MAPPED).replace("main.rs", &file.display().to_string())).write_to(&folder.join("p.pb.gz"));
+    let files = json!([{ "path": "mapped.rs", "hash": hash, "isKept": true }]);
+    let about = json!({ "workspace": folder, "files": files });
+    std::fs::write(folder.join("p.json"), about.to_string()).expect("writing a file");
+    let mut server = Server::start(folder, json!({ "hints": { "perFile": 100_000, "minShare": 0 } }));
+    let lines = MAPPED + MAPPED / 1000;
+    server.open(&file, lines);
+    let address = uri(&file);
+    let hints = server.call("textDocument/inlayHint", &hint_params(&address, 0, lines)).matches("label").count();
+    let name = format!("{hints} mapped lines");
+    row(&format!("an edit and hints of {WINDOW} lines, {name}"), server.edits(&address, ROUNDS / 4), "");
+    row(&format!("an edit, of a hundred in a row, {name}"), server.edits_in_a_row(&address, 50), "1 ms");
+    let heat = |_| ("perflens/heat", json!({ "textDocument": { "uri": address } }));
+    row(&format!("heat of all, {name}"), server.time(20, heat), "");
+}
+
+/// Keeps a text as the store of recordings does; its hash.
+fn record(folder: &Path, text: &str) -> String {
+    let draft = folder.join("text");
+    std::fs::write(&draft, text).expect("writing a file");
+    let output = Command::new("sha256sum").arg(&draft).output().expect("sha256sum is there");
+    let hash = String::from_utf8_lossy(&output.stdout)[..64].to_owned();
+    std::fs::create_dir_all(folder.join("texts")).expect("creating a folder");
+    std::fs::rename(&draft, folder.join("texts").join(&hash)).expect("keeping it");
+    hash
 }
 
 fn source(lines: usize) -> String {

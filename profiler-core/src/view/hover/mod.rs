@@ -5,7 +5,8 @@
 //! and lists can't align. Editors give a hover little room and several servers share it, so it
 //! has at most [`MAX_LINES`] lines of [`MAX_COLUMNS`] columns.
 //!
-//! What is not here: the time of day (callers format it), and what makes a line uncertain.
+//! What is not here: the time of day (callers format it), and what edits of an open document do
+//! to a line.
 
 mod layout;
 mod prose;
@@ -65,7 +66,7 @@ pub struct Context<'a> {
     pub services: &'a [Portion],
     /// When the profile was taken, for people: `14:02–14:17`.
     pub measured: Option<&'a str>,
-    /// The document has been edited since it was measured, elsewhere than on this line.
+    /// The document has been edited since the profile was opened, elsewhere than on this line.
     pub is_edited: bool,
     /// Why the line may be another one, in words of ours, without a full stop:
     /// `file changed since 14:17; line moved from 15`.
@@ -171,6 +172,8 @@ struct Title {
     further: usize,
     /// The line, unless it is about a function.
     line: Option<u32>,
+    /// The line, or where the function starts.
+    now: u32,
     file: GroupId,
     /// What the file is to the workspace; `None` without one.
     place: Option<Place>,
@@ -183,6 +186,7 @@ impl Title {
             name: row.functions.first().map(|&function| analysis.costs.functions[function].name.clone()),
             further: row.functions.len().saturating_sub(1),
             line: Some(row.line.0),
+            now: row.line.0,
             file: row.file,
             place: place_of(analysis, row.file),
             cost: row.cost,
@@ -191,7 +195,8 @@ impl Title {
 
     fn of_function(analysis: &Analysis, row: &FunctionRow) -> Self {
         let place = place_of(analysis, row.file);
-        Self { name: Some(row.name.clone()), further: 0, line: None, file: row.file, place, cost: row.cost }
+        let (name, now) = (Some(row.name.clone()), row.start_line.0);
+        Self { name, further: 0, line: None, now, file: row.file, place, cost: row.cost }
     }
 
     /// The first words of the table: `parse_line:17`, or `line 17` where that is too long. The

@@ -90,13 +90,16 @@ pub(super) fn prose(
     }
     let generated = (title.place == Some(Place::Generated))
         .then(|| Sentence::new("Generated code: what is spent here counts for the hand-written code that calls it."));
-    let edited = context.is_edited.then(|| Sentence::new("Measured before your edit."));
+    let anchor = analysis.groups.get(title.file).anchor.as_ref();
+    let found = anchor.and_then(|anchor| anchor.sentence(title.now)).map(Sentence::new);
+    let edited = context.is_edited.then(|| Sentence::new("Measured before your edit.")).filter(|_| found.is_none());
     let doubt = context.doubt.map(|doubt| {
         let mut chars = doubt.chars();
         let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
         Sentence::new(format!("{first}{}.", chars.as_str()))
     });
-    let sentences: Vec<Sentence> = sentences.into_iter().chain(generated).chain(edited).chain(doubt).collect();
+    let sentences: Vec<Sentence> =
+        sentences.into_iter().chain(generated).chain(found).chain(edited).chain(doubt).collect();
     if !sentences.is_empty() && !line.to_string().ends_with('.') {
         line = line.text(".");
     }
