@@ -367,7 +367,9 @@ pub struct Paths {
 impl Paths {
     /// What is said about commits.
     pub fn commits(&self) -> crate::anchor::commit::Rule {
-        crate::anchor::commit::Rule { commit: self.commit.clone(), labels: self.commit_labels.clone() }
+        // Editors fill in what nobody has set.
+        let commit = self.commit.clone().filter(|commit| !commit.is_empty());
+        crate::anchor::commit::Rule { commit, labels: self.commit_labels.clone() }
     }
 }
 
