@@ -295,6 +295,14 @@ pub const COMMANDS: &[Command] = &[
         ],
     },
     Command {
+        name: "profileTest",
+        title: "Profile this test, benchmark or program",
+        doc: "Builds a test, benchmark, example or program, runs it until there are 1000 samples of it or 30 s are \
+              over, and shows what its lines cost, without set-up. Without a line it offers what the file has. The \
+              workspace must be trusted. Linux only.",
+        arguments: &[FILE, LINE],
+    },
+    Command {
         name: "stopRecording",
         title: "Stop recording",
         doc: "Ends the recording that is under way; what was recorded stays open.",
@@ -499,6 +507,10 @@ pub enum CommandCall {
         seconds: Option<u32>,
         #[serde(default)]
         event: RecordedEvent,
+    },
+    ProfileTest {
+        file: Option<String>,
+        line: Option<u32>,
     },
     StopRecording {},
     CompareWith {

@@ -18,6 +18,7 @@ pub mod otlp;
 pub mod presets;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub mod record;
+pub mod runnable;
 pub mod server;
 pub mod session;
 pub mod source;

@@ -4,6 +4,7 @@
 //! under the lock, and the editor is then asked to look again.
 
 mod anchoring;
+pub mod profile_test;
 mod received;
 pub mod recording;
 
@@ -24,7 +25,7 @@ use crate::auth::Keeper;
 use crate::commands::Subject;
 use crate::config::Layers;
 use crate::config::places::Places;
-use crate::config::toml_file::{TomlFile, WORKSPACE_FILE};
+use crate::config::toml_file::{TomlFile, WORKSPACE_FILE, WorkspaceFile};
 use crate::config::trust::TrustStore;
 use crate::handlers::{commands, diagnostics, hotspots};
 use crate::loader::watch::{Watch, Watched};
@@ -615,9 +616,8 @@ impl Session {
             let state = self.state();
             let Some(own) = state.folders.get(folder) else { return Ok(()) };
             // The file as it was read and listed, not as it may be by now.
-            let Some(file) = own.layers.workspace_file.clone() else {
-                return Err(format!("{} has no perflens.toml to trust", own.root.display()));
-            };
+            let file = own.layers.workspace_file.clone().or_else(|| WorkspaceFile::or_none(&own.root));
+            let Some(file) = file else { return Err(format!("{}: there is no such folder", own.root.display())) };
             (state.trust.clone(), own.root.clone(), file)
         };
         // Another process may be writing the store, so nobody must wait for this.

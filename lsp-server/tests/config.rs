@@ -347,6 +347,7 @@ perFile = 1
 glyphs = "ascii"
 lead = true
 [lens]
+profileThis = false
 enabled = false
 minShare = 1
 [hover]
@@ -377,6 +378,13 @@ folder = "a"
 name = "b"
 matchers = ["service=b", "label.zone ~ x"]
 profile = "/etc/passwd"
+[tasks.sums]
+file = "sums.c"
+function = "test_sums"
+build = ["make"]
+run = ["./sums"]
+folder = "build"
+
 [presets.safe]
 title = "Safe"
 type = "cpu"
@@ -399,6 +407,7 @@ fn an_untrusted_file_sets_looks_and_rules_into_the_workspace() {
             hover.enabled = false
             lens.enabled = false
             lens.minShare = 1.0
+            lens.profileThis = false
             paths.rules = [{"from":"/build","to":"src"}]
             presets.safe = {"base":null,"filters":["fn~a"],"profile":null,"title":"Safe","type":"cpu"}
             withheld diagnostics.enabled = true
@@ -437,6 +446,7 @@ fn an_untrusted_file_sets_looks_and_rules_into_the_workspace() {
             withheld source.user = "u"
             withheld source.verifyTls = false
             withheld symbols.debugDirs = ["/"]
+            withheld tasks.sums = {"build":["make"],"file":"sums.c","folder":"build","function":"test_sums","run":["./sums"]}
         "#]],
     );
 }
@@ -474,6 +484,7 @@ fn what_untrusted_files_may_set_is_a_closed_list() {
         hover.enabled
         lens.enabled
         lens.minShare
+        lens.profileThis
         paths.rules
         presets.base
         presets.filters
@@ -706,6 +717,8 @@ fn a_pipe_as_a_file_stops_nobody() {
 fn the_command_lists_before_it_trusts() {
     let scene = Scene::new("[source]\nfile = \"a\\u001B[2J\\u202E\"\n[hints]\nmode = 'hot'\n[lenss]\n");
     expect![[r#"
+        Trusted, tests, benchmarks and programs of the workspace may be built and run when you ask for it.
+
         Trusted, $/workspace/perflens.toml may set:
 
           source.file = "a\u001b[2J\u{202e}"
@@ -732,6 +745,8 @@ fn the_command_lists_before_it_trusts() {
     .assert_eq(&scene.ok(&["trust", "--remove", "workspace"]));
     scene.write("[hints]\nmode = 'hot'");
     expect![[r#"
+        Trusted, tests, benchmarks and programs of the workspace may be built and run when you ask for it.
+
         Nothing in $/workspace/perflens.toml needs trust.
         The workspace is trusted until the file changes.
         To take it back: perflens trust --remove $/workspace
@@ -739,7 +754,7 @@ fn the_command_lists_before_it_trusts() {
     .assert_eq(&scene.ok(&["trust", "workspace"]));
     fs::remove_dir_all(scene.root()).unwrap();
     expect![[r#"
-        $/workspace, which has no perflens.toml now
+        $/workspace, which is gone
     "#]]
     .assert_eq(&scene.ok(&["trust", "--list"]));
     // A folder that is gone can still be taken off the list.
@@ -776,21 +791,40 @@ fn the_command_trusts_nothing_that_it_could_not_print() {
     assert_eq!(scene.trust(), Trust::Untrusted);
 }
 
+/// Programs are run of trusted workspaces only, whether they have settings or not.
+#[test]
+fn a_workspace_without_a_file_can_be_trusted_until_it_has_one() {
+    let scene = Scene::new("");
+    fs::remove_file(scene.root().join(WORKSPACE_FILE)).unwrap();
+    let trust = || {
+        let file = WorkspaceFile::or_none(&scene.root());
+        Trust::of(file.as_ref(), false, &scene.store())
+    };
+    assert_eq!(trust(), Trust::Untrusted);
+    expect![[r#"
+        Trusted, tests, benchmarks and programs of the workspace may be built and run when you ask for it.
+
+        There is no perflens.toml in it.
+        The workspace is trusted until the file changes.
+        To take it back: perflens trust --remove $/workspace
+    "#]]
+    .assert_eq(&scene.ok(&["trust", "workspace"]));
+    assert_eq!(trust(), Trust::Trusted);
+    scene.write("[source]\nfile = 'a'\n");
+    assert_eq!(trust(), Trust::Untrusted);
+}
+
 #[test]
 fn the_command_says_why_it_does_not_trust() {
     let scene = Scene::new("x =");
-    fs::create_dir(scene.path("empty")).unwrap();
     let mut text = String::new();
-    for arguments in
-        [&["trust", "workspace"][..], &["trust", "empty"], &["trust", "nowhere"], &["trust", "--remove", "workspace"]]
-    {
+    for arguments in [&["trust", "workspace"][..], &["trust", "nowhere"], &["trust", "--remove", "workspace"]] {
         let output = scene.run(arguments);
         assert_eq!(output.status.code(), Some(1));
         text += &scene.plain(&output.stderr);
     }
     expect![[r#"
         perflens: $/workspace/perflens.toml: line 1: string values must be quoted, expected literal string
-        perflens: empty: there is no perflens.toml in it, so there is nothing to trust
         perflens: nowhere: there is no such folder
         perflens: workspace: it was not trusted
     "#]]

@@ -50,6 +50,7 @@ const OF_SERVER: Table = {
   showHotspots: () => vscode.commands.executeCommand("perflens.hotspots.focus"),
   showActions,
   showCallers,
+  profileTest,
   explain,
   showStatus,
   toggleHints,
@@ -239,6 +240,12 @@ async function showCallers({ client }: Parts, args: Arguments): Promise<void> {
   if (picked?.neighbour?.uri == null) return;
   const line = (picked.neighbour.line ?? 1) - 1;
   await vscode.window.showTextDocument(vscode.Uri.parse(picked.neighbour.uri), { selection: new vscode.Range(line, 0, line, 0) });
+}
+
+/** What the cursor is in, unless something else is named. */
+async function profileTest({ client }: Parts, args: Arguments): Promise<void> {
+  const at = await here(args);
+  if (at !== undefined) await client.run("profileTest", { file: client.uri(at.document), line: at.line });
 }
 
 // ---- texts

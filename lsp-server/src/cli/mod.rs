@@ -90,6 +90,14 @@ enum Command {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     #[command(name = "__launch", hide = true)]
     Launch(record::Launch),
+    /// Becomes a command that ends with whoever started it
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    #[command(name = "__tie", hide = true)]
+    Tie(record::Launch),
+    /// Runs a command again and again
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    #[command(name = "__repeat", hide = true)]
+    Repeat(record::Repeat),
     /// The recorder, for the parent that starts it
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     #[command(name = "__recorder", hide = true)]
@@ -240,6 +248,10 @@ pub fn main() -> ExitCode {
         Command::Record(arguments) => record::run(&arguments),
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         Command::Launch(arguments) => return record::launch(&arguments),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Command::Tie(arguments) => return record::tie(&arguments),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Command::Repeat(arguments) => return record::repeat(&arguments),
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         Command::Recorder(arguments) => return recorder::run(&arguments),
     };

@@ -4,7 +4,7 @@
 //! ends it by closing its input.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use profiler_core::attribute::Filter;
 use profiler_core::attribute::analysis::Analysis;
 use profiler_core::cancel::CancelFlag;
 use profiler_core::view::data;
@@ -25,8 +26,12 @@ use super::{Failure, output, roots, shell_word};
 use crate::config::places::Places;
 use crate::record::held::CommandLine;
 use crate::record::helper::Elevation;
-use crate::record::run::{Request, Target};
-use crate::record::{Done, Job, Ui, in_words, perform};
+use crate::record::run::{Request, Streams, Target};
+use crate::record::{Done, Job, Ui, in_words, perform, profile_test, repeat};
+use crate::runnable::Order;
+
+/// Longer orders are none.
+const MAX_ORDER: u64 = 1 << 20;
 
 /// Rows of the table at the end.
 const ROWS: usize = 10;
@@ -86,6 +91,10 @@ pub(super) struct Arguments {
     #[arg(long, hide = true)]
     watch: bool,
 
+    /// For the language server: the first line of the input says which test to profile
+    #[arg(long, hide = true, requires = "watch", conflicts_with_all = ["pids", "command"])]
+    order: bool,
+
     /// The command with its arguments
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -140,6 +149,9 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.order {
+        return ordered();
+    }
     if arguments.pids.is_empty() && arguments.command.is_empty() {
         return Err(Failure::Usage(
             "what is to be recorded? Give a command behind --, or a process with -p; for example: perflens record -- \
@@ -185,13 +197,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
                 How::Copies => Method::StackCopies,
             }),
             any_user: arguments.any_user,
-            quiet_command: arguments.watch,
+            streams: if arguments.watch { Streams::Nothing } else { Streams::Ours },
         },
         recordings: Places::of_this_process().recordings,
         output: arguments.output.clone(),
         is_live: arguments.watch,
         debug_dirs: Vec::new(),
         workspace: workspace.clone(),
+        test: None,
     };
     if arguments.watch {
         watched(job, &stop);
@@ -315,15 +328,39 @@ impl Ui for Terminal {
 
 /// A recording that the server watches.
 fn watched(job: Job, stop: &AtomicBool) {
-    let mut lines = Lines;
-    match perform(job, stop, &mut lines) {
+    tell_end(perform(job, stop, &mut Lines));
+}
+
+/// A test that the server has profiled.
+fn ordered() -> Result<(), Failure> {
+    let mut line = String::new();
+    io::stdin().lock().take(MAX_ORDER).read_line(&mut line).map_err(|error| Failure::Input(error.to_string()))?;
+    let order: Order = serde_json::from_str(&line).map_err(|error| Failure::Usage(format!("the order: {error}")))?;
+    let stop = stop_by_signals()?;
+    stop_at_end_of_input(Arc::clone(&stop));
+    let folders =
+        profile_test::Folders { recordings: Places::of_this_process().recordings, workspace: order.root.clone() };
+    tell_end(profile_test::profile(&order, &folders, &stop, &mut Lines));
+    Ok(())
+}
+
+/// Tells what came of it.
+fn tell_end(done: Result<Done, String>) {
+    match done {
         Ok(done) => {
+            let tested = done.tested.as_ref().map(|tested| {
+                json!({
+                    "runs": tested.report.runs, "samplesUnder": tested.samples_under,
+                    "under": tested.under.as_ref().map(ToString::to_string),
+                    "failure": tested.report.in_words(&done.program),
+                })
+            });
             let status = done.status.filter(|status| !status.success()).map(in_words);
             tell(&json!({
                 "done": {
                     "path": done.path, "how": done.how, "notes": done.notes, "samples": done.samples,
                     "elapsedMs": u64::try_from(done.elapsed.as_millis()).unwrap_or(u64::MAX),
-                    "program": done.program, "status": status,
+                    "program": done.program, "status": status, "tested": tested,
                 }
             }));
         }
@@ -339,6 +376,10 @@ fn tell(line: &serde_json::Value) {
 struct Lines;
 
 impl Ui for Lines {
+    fn under(&mut self, filter: &Filter) {
+        tell(&json!({ "under": filter.to_string() }));
+    }
+
     fn note(&mut self, sentence: &str) {
         tell(&json!({ "note": sentence }));
     }
@@ -375,6 +416,33 @@ pub(super) fn launch(arguments: &Launch) -> ExitCode {
         let _ = crate::record::held::launch(Path::new(program), arguments);
     }
     ExitCode::FAILURE
+}
+
+/// Becomes a command that ends with whoever started it; see `record::repeat`.
+pub(super) fn tie(arguments: &Launch) -> ExitCode {
+    if let [program, arguments @ ..] = arguments.command.as_slice() {
+        let why = repeat::tie(program, arguments);
+        // Whoever started it knows by this beginning that it is our word.
+        let _ = writeln!(io::stderr(), "perflens: {why}");
+    }
+    ExitCode::from(repeat::NOT_STARTED)
+}
+
+/// Runs a command again and again; see `record::repeat`.
+#[derive(Args, Debug)]
+pub(super) struct Repeat {
+    /// How often, instead of until the input ends
+    #[arg(long, value_name = "N")]
+    runs: Option<u32>,
+
+    /// The command with its arguments
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// Says how it went on its output.
+pub(super) fn repeat(arguments: &Repeat) -> ExitCode {
+    repeat::run(&arguments.command, arguments.runs)
 }
 
 #[cfg(test)]

@@ -14,9 +14,12 @@ use crate::config::places::Places;
 use crate::config::toml_file::{WORKSPACE_FILE, WorkspaceFile};
 use crate::config::trust::{Trust, TrustError, TrustStore};
 
+/// What trust allows besides settings.
+const RUNS: &str = "Trusted, tests, benchmarks and programs of the workspace may be built and run when you ask for it.";
+
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-A perflens.toml that came with a repository may only set how costs look, until its workspace is
+Nothing of a workspace is built or run for a profile until it is trusted. A perflens.toml that came with a repository may only set how costs look, until its workspace is
 trusted. Trust is for the folder and for what the file says now: when the file changes, it has to
 be trusted again.")]
 pub(super) struct Arguments {
@@ -53,17 +56,18 @@ fn trust(store: &TrustStore, folder: &Path) -> Result<(), Failure> {
     if !folder.is_dir() {
         return Err(Failure::Input(format!("{name}: there is no such folder")));
     }
-    let Some(workspace) = WorkspaceFile::read(folder) else {
-        return Err(Failure::Input(format!(
-            "{name}: there is no {WORKSPACE_FILE} in it, so there is nothing to trust"
-        )));
+    let Some(workspace) = WorkspaceFile::or_none(folder) else {
+        return Err(Failure::Input(format!("{name}: it can't be looked into")));
     };
     let path = workspace.file.path.to_string_lossy().into_owned();
     let layers = Layers { workspace_file: Some(workspace.clone()), ..Layers::default() };
     let resolved = layers.resolve(Trust::Untrusted);
 
     let mut document = Document::default();
-    if resolved.withheld.is_empty() {
+    document.paragraph([Sentence::new(RUNS)]);
+    if !Path::new(&path).is_file() {
+        document.paragraph([Sentence::new("There is no ").data(WORKSPACE_FILE).text(" in it.")]);
+    } else if resolved.withheld.is_empty() {
         document.paragraph([Sentence::new("Nothing in ").data(&path).text(" needs trust.")]);
     } else {
         document.paragraph([Sentence::new("Trusted, ").data(&path).text(" may set:")]);
@@ -93,9 +97,10 @@ fn remove(store: &TrustStore, folder: &Path) -> Result<(), Failure> {
 }
 
 fn list(store: &TrustStore) -> Result<(), Failure> {
-    let state = |root: &Path| match WorkspaceFile::read(root) {
-        None => ", which has no perflens.toml now",
+    let state = |root: &Path| match WorkspaceFile::or_none(root) {
+        None => ", which is gone",
         Some(workspace) if store.trusts(&workspace) => "",
+        Some(workspace) if !workspace.file.path.exists() => ", not any more: its perflens.toml is gone",
         Some(_) => ", not any more: its perflens.toml has changed",
     };
     let roots = store.roots()?;

@@ -73,6 +73,29 @@ pub struct Config {
     /// Those in `perflens.toml` are added to yours, and to those that are built in; the same name
     /// replaces.
     pub presets: BTreeMap<String, Preset>,
+    /// Commands that are profiled, each as `[tasks.NAME]`, for what can't be guessed: tests in C and
+    /// C++, and tests that need more than their language's own runner. Each gets a lens, and takes
+    /// the place of the guess for its function.
+    pub tasks: BTreeMap<String, Task>,
+}
+
+/// See [`Config::tasks`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Task {
+    /// The source file that shows its lens, relative to the workspace folder.
+    pub file: PathBuf,
+    /// The function in it that is measured: only what it and what it calls cost counts, and the lens
+    /// is above it. Empty: everything counts, and the lens is at the top of the file.
+    #[serde(deserialize_with = "non_empty")]
+    pub function: Option<String>,
+    /// What builds it, as a list of words; it is not recorded. Empty: nothing does.
+    pub build: Vec<String>,
+    /// What is recorded, as a list of words: the program itself, not a script or tool that builds it.
+    pub run: Vec<String>,
+    /// Where both are run, relative to the workspace folder. Empty: there.
+    #[serde(deserialize_with = "non_empty")]
+    pub folder: Option<PathBuf>,
 }
 
 /// See [`Config::service`].
@@ -309,6 +332,8 @@ pub enum Glyphs {
 pub struct Lens {
     /// Show the cost of functions.
     pub enabled: bool,
+    /// Offer to profile tests, benchmarks and programs.
+    pub profile_this: bool,
     /// The least that a function must cost to show it, in percent of the value placed in the
     /// workspace.
     pub min_share: Percent,
@@ -316,7 +341,7 @@ pub struct Lens {
 
 impl Default for Lens {
     fn default() -> Self {
-        Self { enabled: true, min_share: Percent::literal(0.1) }
+        Self { enabled: true, profile_this: true, min_share: Percent::literal(0.1) }
     }
 }
 

@@ -62,6 +62,17 @@ impl WorkspaceFile {
         let file = TomlFile::read(&root.join(WORKSPACE_FILE))?;
         Some(Self { root, file })
     }
+
+    /// What is trusted of a folder: its `perflens.toml`, or that there is none, which is as good as an
+    /// empty one. `None` when there is no such folder.
+    pub fn or_none(folder: &Path) -> Option<Self> {
+        Self::read(folder).or_else(|| {
+            let root = folder.canonicalize().ok()?;
+            let path = root.join(WORKSPACE_FILE);
+            let fingerprint = Some(fingerprint(b""));
+            Some(Self { root, file: TomlFile { path, settings: Map::new(), problem: None, fingerprint } })
+        })
+    }
 }
 
 fn bytes(path: &Path) -> io::Result<Vec<u8>> {

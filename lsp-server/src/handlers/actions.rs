@@ -1,8 +1,10 @@
 //! `textDocument/codeAction`: what lenses and hints offer, for editors without them.
 
 use lsp_types::{CodeActionOrCommand, Command, Range};
+use profiler_core::view::data;
 
 use super::places;
+use crate::runnable::{self, Offer};
 use crate::state::Snapshot;
 
 /// What can be done at a place, most useful first. Nothing where there is no cost.
@@ -14,8 +16,13 @@ pub fn actions(snapshot: &Snapshot, range: Range) -> Vec<CodeActionOrCommand> {
 pub fn at_line(snapshot: &Snapshot, line: u32) -> Vec<Command> {
     let is_costly = places::costly_line(snapshot, line).is_some();
     let is_function = places::function_at(snapshot, line).is_some();
+    let profile = if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        runnable::at_line(&snapshot.offers(), line).map(|offer| profile_this(snapshot, offer))
+    } else {
+        None
+    };
     if !is_costly && !is_function {
-        return Vec::new();
+        return profile.into_iter().collect();
     }
     let here = |of: &str| serde_json::json!({ "file": snapshot.document.uri, "line": line + 1, "of": of });
     let command = |title: &str, name: &str, arguments: Vec<serde_json::Value>| Command {
@@ -23,7 +30,7 @@ pub fn at_line(snapshot: &Snapshot, line: u32) -> Vec<Command> {
         command: format!("perflens.{name}"),
         arguments: Some(arguments),
     };
-    let mut commands = Vec::new();
+    let mut commands: Vec<Command> = profile.into_iter().collect();
     if is_costly {
         commands.push(command("callers and callees of this line", "showCallers", vec![here("line")]));
     }
@@ -43,4 +50,14 @@ pub fn at_line(snapshot: &Snapshot, line: u32) -> Vec<Command> {
         vec![serde_json::json!({ "file": snapshot.document.uri })],
     ));
     commands
+}
+
+/// Profiles what is offered.
+pub(super) fn profile_this(snapshot: &Snapshot, offer: &Offer) -> Command {
+    let arguments = serde_json::json!({ "file": snapshot.document.uri, "line": offer.runnable.line + 1 });
+    Command {
+        title: format!("perflens: profile this {} ({})", offer.runnable.kind.word(), data::shown(&offer.runnable.name)),
+        command: "perflens.profileTest".to_owned(),
+        arguments: Some(vec![arguments]),
+    }
 }

@@ -17,7 +17,8 @@ use crate::config::HintMode;
 use crate::loader::{Input, RECEIVED};
 use crate::lsp::client::CannotAsk;
 use crate::nearest::nearest;
-use crate::presets::{self, Offer};
+use crate::presets;
+use crate::runnable::{self, Offer};
 use crate::session::recording::{self, Target};
 use crate::session::{Cause, Session};
 use crate::state::documents::file_path;
@@ -70,6 +71,7 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
             session.load(folder, Cause::Command);
         }
         CommandCall::Record { target, seconds, event } => return record(session, target, seconds, event),
+        CommandCall::ProfileTest { file, line } => return profile_test(session, file, line),
         CommandCall::StopRecording {} => {
             if !session.stop_recording() {
                 return Err(invalid("nothing is being recorded"));
@@ -186,6 +188,64 @@ fn record(
     Ok(Value::Null)
 }
 
+/// Profiles what is at a line; offers what the file has when none is named.
+fn profile_test(session: &Arc<Session>, file: Option<String>, line: Option<u32>) -> Result<Value, Error> {
+    let (path, offers) = {
+        let state = session.state();
+        let file = file.or_else(|| Some(state.picked.as_ref()?.to_string_lossy().into_owned()));
+        let file = file.ok_or_else(|| invalid("no document is open; name a file"))?;
+        let snapshot = snapshot(&state, &file)?;
+        (snapshot.document.path.clone(), snapshot.offers())
+    };
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if offers.is_empty() {
+        return Err(invalid(format!(
+            "{name} has no test, benchmark or program that is known; [tasks] in perflens.toml can name a command for it"
+        )));
+    }
+    if let Some(line) = line {
+        let Some(offer) = runnable::at_line(&offers, line.saturating_sub(1)) else {
+            let lines: Vec<String> =
+                offers.iter().map(|offer| (offer.runnable.line + 1).to_string()).take(CHOICES).collect();
+            let lines = lines.join(", ");
+            return Err(invalid(format!(
+                "line {line} of {name} is in no test, benchmark or program; there are: {lines}"
+            )));
+        };
+        let result = json!({ "name": offer.runnable.name, "kind": offer.runnable.kind });
+        session.profile_test(&path, offer.clone()).map_err(invalid)?;
+        return Ok(result);
+    }
+    let offers: Vec<Offer> = offers.into_iter().take(CHOICES).collect();
+    let titles: Vec<String> = offers
+        .iter()
+        .map(|Offer { runnable, .. }| format!("{} (line {})", shown_within(&runnable.name, 60), runnable.line + 1))
+        .collect();
+    let result =
+        json!({ "choices": titles, "example": format!("perflens.profileTest {name} {}", offers[0].runnable.line + 1) });
+    let session = Arc::clone(session);
+    tokio::spawn(async move {
+        match session.editor.choose("perflens: profile what?".to_owned(), titles.clone()).await {
+            Ok(Some(choice)) => {
+                let Some(row) = titles.iter().position(|title| *title == choice) else { return };
+                if let Err(why) = session.profile_test(&path, offers[row].clone()) {
+                    session.editor.say(MessageType::ERROR, format!("perflens: {why}"));
+                }
+            }
+            Ok(None) => {}
+            Err(CannotAsk) => {
+                let offers = titles.iter().zip(&offers).map(|(title, offer)| Command {
+                    title: format!("perflens: profile {title}"),
+                    command: "perflens.profileTest".to_owned(),
+                    arguments: Some(vec![json!(path), json!(offer.runnable.line + 1)]),
+                });
+                session.state().offers = offers.collect();
+            }
+        }
+    });
+    Ok(result)
+}
+
 fn offer_processes(
     session: &Arc<Session>,
     at: usize,
@@ -247,7 +307,7 @@ fn offer_value_types(session: &Arc<Session>) -> Result<Value, Error> {
 }
 
 /// The presets that can be answered in the folder that commands are about.
-fn presets(state: &State) -> Result<(usize, Vec<Offer>), Error> {
+fn presets(state: &State) -> Result<(usize, Vec<presets::Offer>), Error> {
     let at = folder(state, None)?;
     let own = &state.folders[at];
     let profile = own.view().map(|view| &*view.analysis.profile);
@@ -318,7 +378,7 @@ fn offer_presets(session: &Arc<Session>) -> Result<Value, Error> {
     Ok(result)
 }
 
-fn preset_offer(preset: &Offer) -> Command {
+fn preset_offer(preset: &presets::Offer) -> Command {
     Command {
         title: format!("perflens: show {}", preset.title),
         command: "perflens.selectPreset".to_owned(),
@@ -471,8 +531,9 @@ fn trust(session: &Arc<Session>, name: Option<&str>) -> Result<Value, Error> {
         session.trust(at).map_err(invalid)?;
         return Ok(result);
     }
-    let what = if allowed.is_empty() { "nothing more than it may now".to_owned() } else { allowed.join("; ") };
-    let question = format!("perflens: trust perflens.toml of this workspace? It would allow: {what}");
+    let runs = "its tests, benchmarks and programs are built and run when you ask for it".to_owned();
+    let what = std::iter::once(runs).chain(allowed).collect::<Vec<_>>().join("; ");
+    let question = format!("perflens: trust this workspace? It would allow: {what}");
     let session = Arc::clone(session);
     tokio::spawn(async move {
         match session.editor.choose(question, vec!["Trust".to_owned(), "Don't".to_owned()]).await {

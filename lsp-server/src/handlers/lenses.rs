@@ -4,14 +4,31 @@ use lsp_types::{CodeLens, Command, Position, Range};
 use profiler_core::view::hint::Settings;
 use profiler_core::view::lens::{self, Lens};
 
+use super::actions;
 use crate::state::Snapshot;
 
 /// The lenses of a document.
 pub fn lenses(snapshot: &Snapshot) -> Vec<CodeLens> {
     let config = &snapshot.config.lens;
-    if !config.enabled {
-        return Vec::new();
+    let mut lenses = if config.enabled { cost_lenses(snapshot) } else { Vec::new() };
+    if config.profile_this && cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        lenses.extend(snapshot.offers().iter().map(|offer| {
+            let line = offer.runnable.line;
+            CodeLens {
+                range: Range::new(Position::new(line, 0), Position::new(line, 0)),
+                command: Some(Command {
+                    title: format!("profile this {}", offer.runnable.kind.word()),
+                    ..actions::profile_this(snapshot, offer)
+                }),
+                data: None,
+            }
+        }));
     }
+    lenses
+}
+
+fn cost_lenses(snapshot: &Snapshot) -> Vec<CodeLens> {
+    let config = &snapshot.config.lens;
     let min_basis_points = super::basis_points(config.min_share.get());
     let settings = Settings { min_basis_points, ..super::base_settings(&snapshot.config) };
     let document = &snapshot.document;

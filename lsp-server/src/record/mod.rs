@@ -17,41 +17,51 @@ pub(crate) mod held;
 pub(crate) mod helper;
 mod jit;
 mod names;
+pub(crate) mod profile_test;
+pub(crate) mod repeat;
 pub(crate) mod run;
 mod stacks;
 pub mod store;
 pub(crate) mod stream;
 pub(crate) mod tools;
+mod workshop;
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::{PipeReader, Read};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
-use profiler_core::attribute::{FileGroups, Place};
+use profiler_core::attribute::{FileGroups, Filter, Place};
 use profiler_core::cancel::CancelFlag;
 use profiler_core::paths::{Workspace, WorkspaceOptions};
-use profiler_core::profile::Profile;
+use profiler_core::profile::{LocId, Profile};
 use profiler_core::symbolize::{DebugFiles, Lines, line_info};
 use profiler_ebpf::protocol::EventKind;
 
 use build::Head;
 use held::CommandLine;
 use names::Names;
-use run::{Observer, Outcome, Request, Target};
+use repeat::Report;
+use run::{Observer, Outcome, Request, Streams, Target};
 use stacks::Stacks;
 use store::{About, Store, write_profile};
 use tools::Preparation;
+
+use crate::runnable::Work;
 
 /// How long listing a workspace's files may take, to find out which of them have costs.
 const LISTING_DEADLINE: Duration = Duration::from_secs(20);
 
 /// What to do.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) request: Request,
+    /// What is special where a test is recorded.
+    pub(crate) test: Option<Test>,
     /// The folder that the recording belongs to.
     pub(crate) workspace: PathBuf,
     /// The folder of all recordings.
@@ -64,8 +74,42 @@ pub(crate) struct Job {
     pub(crate) debug_dirs: Vec<PathBuf>,
 }
 
+/// A recording of a test, which is run again and again by [`repeat`].
+#[derive(Debug)]
+pub(crate) struct Test {
+    /// By what recordings of it are told.
+    pub(crate) key: String,
+    /// What it is called.
+    pub(crate) name: String,
+    /// What is left out.
+    pub(crate) preparation: Preparation,
+    /// What keeps the samples that count: the first that keeps any.
+    pub(crate) under: Vec<Filter>,
+    /// How many of those are enough.
+    pub(crate) enough: u64,
+    /// Goes when there are enough: what is repeated ends with the end of its input.
+    pub(crate) input: Option<OwnedFd>,
+    /// Where it tells how it went.
+    pub(crate) report: Option<PipeReader>,
+    /// Iterations of a benchmark.
+    pub(crate) iterations: u64,
+}
+
+/// What came of a test.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tested {
+    /// How its runs went.
+    pub(crate) report: Report,
+    /// The filter that keeps what counts, if anything is left by it.
+    pub(crate) under: Option<Filter>,
+    /// How many samples that are.
+    pub(crate) samples_under: u64,
+}
+
 /// Whoever is told how it goes.
 pub(crate) trait Ui {
+    /// What keeps the samples that count; told when the first of them is there.
+    fn under(&mut self, _filter: &Filter) {}
     /// Something to know before it begins, or while.
     fn note(&mut self, sentence: &str);
     /// The program is being built.
@@ -91,6 +135,8 @@ pub(crate) struct Done {
     /// How the command ended by itself.
     pub(crate) status: Option<ExitStatus>,
     pub(crate) program: String,
+    /// What is told of a test.
+    pub(crate) tested: Option<Tested>,
 }
 
 /// Records, names, writes.
@@ -100,32 +146,43 @@ pub(crate) fn perform(mut job: Job, stop: &AtomicBool, ui: &mut dyn Ui) -> Resul
     } else {
         None
     };
-    let preparation = match &mut job.request.target {
-        Target::Command(command) => prepare(command, preload.as_deref(), ui)?,
-        Target::Processes(_) => Preparation::default(),
+    let preparation = match (&job.test, &mut job.request.target) {
+        (Some(test), _) => test.preparation.clone(),
+        (None, Target::Command(command)) => prepare(command, preload.as_deref(), ui)?,
+        (None, Target::Processes(_)) => Preparation::default(),
     };
-    let program = match &job.request.target {
-        Target::Command(command) => helper::program_name(&command.program),
-        Target::Processes(pids) => pids.first().map(|&pid| process_name(pid)).unwrap_or_default(),
+    let program = match (&job.test, &job.request.target) {
+        (Some(test), _) => test.name.clone(),
+        (None, Target::Command(command)) => helper::program_name(&command.program),
+        (None, Target::Processes(pids)) => pids.first().map(|&pid| process_name(pid)).unwrap_or_default(),
     };
+    let file = if job.test.is_some() { profile_test::file_name(&program) } else { program.clone() };
     let store = job.recordings.as_deref().map(|recordings| Store::new(recordings, &job.workspace));
     let path = match (&job.output, &store) {
         (Some(output), _) => output.clone(),
         (None, Some(store)) => store
-            .new_path(&program, SystemTime::now())
+            .new_path(&file, SystemTime::now())
             .map_err(|error| format!("{}: it can't be written to: {error}", store.folder().display()))?,
         (None, None) => return Err("no folder to keep recordings in is known; name a file with -o FILE".to_owned()),
     };
     let files = DebugFiles { debug_dirs: job.debug_dirs.clone(), ..debug_files() };
     let mut watcher = Watcher {
         ui,
+        counting: job.test.as_mut().map(|test| Counting {
+            under: test.under.clone(),
+            enough: test.enough,
+            input: test.input.take(),
+            is_told: false,
+        }),
         names: Names::new(files),
         head: Head { events: job.request.events.clone(), program: program.clone(), how: String::new() },
         live: job.is_live.then(|| Live { path: path.clone(), last: Instant::now(), cost: Duration::ZERO }),
     };
     let outcome = run::record(&job.request, &preparation, stop, &mut watcher)?;
     let Watcher { ui, mut names, mut head, .. } = watcher;
-    finish(&job, &preparation, outcome, &mut names, &mut head, Destination { path, store }, ui)
+    // Its end of the pipe, so that what is told there has an end.
+    job.request.streams = Streams::Nothing;
+    finish(&mut job, &preparation, outcome, &mut names, &mut head, Destination { path, store }, ui)
 }
 
 /// Where a recording goes.
@@ -135,7 +192,7 @@ struct Destination {
 }
 
 fn finish(
-    job: &Job,
+    job: &mut Job,
     preparation: &Preparation,
     outcome: Outcome,
     names: &mut Names,
@@ -155,18 +212,26 @@ fn finish(
         };
         stacks.remove_maps(&folder.unwrap_or_else(|| PathBuf::from(".")));
     }
+    let mut tested = job.test.as_mut().map(Test::tell);
     if stacks.samples == 0 {
+        let failed = tested.as_ref().and_then(|tested| tested.report.why_nothing(&head.program));
+        if let Some(failed) = failed {
+            return Err(failed);
+        }
         let why = nothing(&stacks, &head.events, status);
         let notes = stacks.notes.iter().map(|note| helper::clause(note));
         return Err(std::iter::once(why).chain(notes).collect::<Vec<_>>().join("; "));
     }
     names.look_up(&stacks, &CancelFlag::new());
     let profile = build::profile(&stacks, names, head).map_err(|error| format!("the recording: {error}"))?;
+    if let (Some(tested), Some(test)) = (&mut tested, &job.test) {
+        tested.count(&profile, &test.under, ui);
+    }
     write_profile(&profile, &path).map_err(|error| format!("{}: it can't be written: {error}", path.display()))?;
     ui.written(&path);
     let mut notes = Vec::new();
     notes.extend(cut_off);
-    if was_ended {
+    if was_ended && tested.is_none() {
         notes.push(format!("{} was ended with the recording", head.program));
     }
     notes.extend(stacks.notes.iter().cloned());
@@ -183,7 +248,7 @@ fn finish(
     }
     notes.extend(without_lines(job, names, &stacks));
     if let (Some(store), None) = (&store, &job.output) {
-        let about = about(job, &how);
+        let about = about(job, &how, tested.as_ref());
         if let Err(error) = store.write_about(&path, about, &touched_files(&profile, &job.workspace)) {
             notes.push(format!("what belongs to the recording could not be kept: {error}"));
         }
@@ -197,7 +262,50 @@ fn finish(
         profile,
         how,
         notes,
+        tested,
     })
+}
+
+impl Test {
+    /// What was told of its runs.
+    fn tell(&mut self) -> Tested {
+        let mut told = String::new();
+        if let Some(report) = self.report.take() {
+            // It has ended, so this is short and comes to an end.
+            let _ = report.take(1 << 20).read_to_string(&mut told);
+        }
+        Tested { report: serde_json::from_str(&told).unwrap_or_default(), ..Tested::default() }
+    }
+}
+
+impl Tested {
+    /// Counts the samples that the first filter keeps that keeps any.
+    fn count(&mut self, profile: &Profile, under: &[Filter], ui: &mut dyn Ui) {
+        if let Some((filter, samples)) = first_under(profile, under) {
+            self.samples_under = samples;
+            self.under = Some(filter.clone());
+            ui.under(filter);
+        }
+    }
+}
+
+/// The first filter that keeps samples, and how many.
+fn first_under<'f>(profile: &Profile, under: &'f [Filter]) -> Option<(&'f Filter, u64)> {
+    under.iter().map(|filter| (filter, samples_under(profile, filter))).find(|&(_, samples)| samples > 0)
+}
+
+/// How many samples have a function on their stack that a filter about functions means.
+fn samples_under(profile: &Profile, filter: &Filter) -> u64 {
+    let means = |name| filter.matches(profile.text(name));
+    let is_meant: Vec<bool> = profile.functions().iter().map(|function| means(function.name)).collect();
+    let locations = profile.locations();
+    let is_under = |&location: &LocId| {
+        locations.lines(location).iter().any(|line| is_meant.get(line.function.index()) == Some(&true))
+    };
+    let samples = profile.samples();
+    let counts = profile.sample_count_type().map(|column| samples.values(column));
+    let under = (0..samples.len()).filter(|&sample| samples.stack(sample).iter().any(is_under));
+    under.map(|sample| counts.map_or(1, |counts| counts[sample].unsigned_abs())).sum()
 }
 
 /// Why there is not a single sample.
@@ -233,8 +341,12 @@ pub(crate) fn in_words(status: ExitStatus) -> String {
     }
 }
 
-fn about(job: &Job, how: &str) -> About {
+fn about(job: &Job, how: &str, tested: Option<&Tested>) -> About {
     let mut about = About { how: how.to_owned(), ..About::default() };
+    if let (Some(test), Some(tested)) = (&job.test, tested) {
+        about.test.clone_from(&test.key);
+        about.work = Work { runs: tested.report.runs, iterations: test.iterations };
+    }
     match &job.request.target {
         Target::Command(command) => {
             let words = std::iter::once(&command.program).chain(&command.arguments);
@@ -356,9 +468,40 @@ pub(crate) fn process_name(pid: u32) -> String {
 /// Watches a recording for the user, and writes what there is so far.
 struct Watcher<'a> {
     ui: &'a mut dyn Ui,
+    counting: Option<Counting>,
     names: Names,
     head: Head,
     live: Option<Live>,
+}
+
+/// Counts the samples of a test until there are enough.
+struct Counting {
+    under: Vec<Filter>,
+    enough: u64,
+    input: Option<OwnedFd>,
+    /// Whether it was told that there are samples.
+    is_told: bool,
+}
+
+/// So many times the samples that are enough, and none of the test itself: there will be none.
+const IN_VAIN: u64 = 5;
+
+impl Counting {
+    fn count(&mut self, profile: &Profile, all: u64, ui: &mut dyn Ui) {
+        let first = first_under(profile, &self.under);
+        if let Some((filter, _)) = first.filter(|_| !self.is_told) {
+            self.is_told = true;
+            ui.under(filter);
+        }
+        let is_enough = match first {
+            Some((_, samples)) => samples >= self.enough,
+            None if self.under.is_empty() => all >= self.enough,
+            None => all >= self.enough * IN_VAIN,
+        };
+        if is_enough {
+            self.input = None;
+        }
+    }
 }
 
 /// A file that is written again and again.
@@ -379,16 +522,20 @@ impl Observer for Watcher<'_> {
     fn progress(&mut self, elapsed: Duration, stacks: &Stacks) {
         self.ui.progress(elapsed, stacks.samples);
         let Some(live) = &mut self.live else { return };
-        let pause = Duration::from_millis(1500).max(live.cost * 8);
+        let shortest = if self.counting.is_some() { 500 } else { 1500 };
+        let pause = Duration::from_millis(shortest).max(live.cost * 8);
         if stacks.samples == 0 || live.last.elapsed() < pause {
             return;
         }
         let begin = Instant::now();
         self.names.look_up(stacks, &CancelFlag::new());
-        if let Ok(profile) = build::profile(stacks, &self.names, &self.head)
-            && write_profile(&profile, &live.path).is_ok()
-        {
-            self.ui.written(&live.path);
+        if let Ok(profile) = build::profile(stacks, &self.names, &self.head) {
+            if let Some(counting) = &mut self.counting {
+                counting.count(&profile, stacks.samples, self.ui);
+            }
+            if write_profile(&profile, &live.path).is_ok() {
+                self.ui.written(&live.path);
+            }
         }
         live.last = Instant::now();
         live.cost = begin.elapsed();

@@ -9,6 +9,7 @@
 use std::fmt::Write as _;
 use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
@@ -46,8 +47,19 @@ pub(crate) struct Request {
     pub(crate) method: Option<Method>,
     /// Root only: also processes of others.
     pub(crate) any_user: bool,
-    /// Where the command's output goes, if not where ours does.
-    pub(crate) quiet_command: bool,
+    /// What the command reads and writes.
+    pub(crate) streams: Streams,
+}
+
+/// What a command reads and writes.
+#[derive(Clone, Debug)]
+pub(crate) enum Streams {
+    /// What we do.
+    Ours,
+    /// Nothing: what it writes is for nobody.
+    Nothing,
+    /// These.
+    Given { input: Arc<OwnedFd>, output: Arc<OwnedFd> },
 }
 
 /// Whom to record.
@@ -99,8 +111,11 @@ pub(crate) fn record(
     }
     let (held, pids) = match &request.target {
         Target::Command(command) => {
-            let input = if request.quiet_command { held::no_input() } else { held::own_input() };
-            let output = if request.quiet_command { held::no_output().map(Some) } else { Ok(None) };
+            let (input, output) = match &request.streams {
+                Streams::Ours => (held::own_input(), Ok(None)),
+                Streams::Nothing => (held::no_input(), held::no_output().map(Some)),
+                Streams::Given { input, output } => (input.try_clone(), output.try_clone().map(Some)),
+            };
             let fail = |error: std::io::Error| format!("starting the command: {error}");
             let held = Held::start(command, &input.map_err(fail)?, output.map_err(fail)?).map_err(fail)?;
             let pid = held.pid();

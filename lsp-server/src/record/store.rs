@@ -25,6 +25,8 @@ use profiler_ebpf::preload;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::runnable::Work;
+
 /// Most recordings of one workspace.
 const MAX_RECORDINGS: usize = 30;
 
@@ -58,6 +60,10 @@ pub struct About {
     pub command: Vec<String>,
     /// Numbers of those.
     pub processes: Vec<u32>,
+    /// What was asked to be profiled, as [`Order::key`](crate::runnable::Order::key) names it; empty for others.
+    pub test: String,
+    /// The work that was done for that.
+    pub work: Work,
     /// How it was recorded.
     pub how: String,
     /// The commit that was checked out.
@@ -216,6 +222,15 @@ impl Store {
             let _ = fs::remove_dir_all(path);
         }
     }
+}
+
+/// The newest recording of a test, with its work.
+pub fn newest_of_test(recordings: &Path, workspace: &Path, test: &str) -> Option<(PathBuf, Work)> {
+    let all = Store::new(recordings, workspace).list();
+    all.into_iter().find_map(|(path, _)| {
+        let about = About::read(&path).filter(|about| about.test == test)?;
+        Some((path, about.work))
+    })
 }
 
 impl About {

@@ -5,7 +5,7 @@
 //! far it writes again and again; the file is opened like any other profile, so costs appear while
 //! the program still runs.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
@@ -15,9 +15,11 @@ use lsp_types::MessageType;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
+use super::profile_test::{Profiled, Recorded, Tested};
 use super::{Cause, Session};
 use crate::commands::RecordedEvent;
 use crate::loader::Stop;
+use crate::runnable::Order;
 
 /// Lines of the child that may wait.
 const QUEUE: usize = 64;
@@ -26,12 +28,14 @@ const QUEUE: usize = 64;
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// What to record.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Target {
     /// A process.
     Process(u32),
     /// A command with its arguments.
     Command(Vec<String>),
+    /// A test, a benchmark or a program of a source file.
+    Test(Box<Order>),
 }
 
 impl Target {
@@ -52,6 +56,7 @@ impl Target {
                 let program = Path::new(words.first().map_or("", String::as_str));
                 program.file_name().unwrap_or_default().to_string_lossy().into_owned()
             }
+            Self::Test(order) => order.runnable.name.clone(),
         }
     }
 }
@@ -81,6 +86,13 @@ fn words(text: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
+/// A recording that is under way.
+struct Watched {
+    root: PathBuf,
+    title: String,
+    profiled: Option<Profiled>,
+}
+
 /// A line of the child.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -103,7 +115,10 @@ enum Line {
         elapsed_ms: u64,
         program: String,
         status: Option<String>,
+        tested: Option<Tested>,
     },
+    /// What keeps the samples that count.
+    Under(String),
     Failed(String),
 }
 
@@ -116,7 +131,7 @@ impl Session {
         seconds: Option<u32>,
         event: RecordedEvent,
     ) -> Result<(), String> {
-        let root = {
+        let (root, profiled) = {
             let mut state = self.state();
             if state.recording.is_some() {
                 return Err("a recording is under way; perflens.stopRecording ends it".to_owned());
@@ -124,13 +139,19 @@ impl Session {
             let Some(folder) = state.folders.get(folder) else { return Err("no folder is open".to_owned()) };
             let root = folder.root.clone();
             state.recording = Some(Stop::default());
-            root
+            let profiled = match target {
+                Target::Test(order) => Some(Profiled::of(&state, order)),
+                _ => None,
+            };
+            (root, profiled)
         };
         match spawn(&root, target, seconds, event) {
             Ok((child, input, output)) => {
                 let session = Arc::clone(self);
-                let title = format!("Recording {}", target.title());
-                tokio::spawn(async move { session.watch_recording(root, title, child, input, output).await });
+                let verb = if profiled.is_some() { "Profiling" } else { "Recording" };
+                let title = format!("{verb} {}", target.title());
+                let about = Watched { root, title, profiled };
+                tokio::spawn(async move { session.watch_recording(about, child, input, output).await });
                 Ok(())
             }
             Err(error) => {
@@ -151,12 +172,12 @@ impl Session {
 
     async fn watch_recording(
         self: Arc<Self>,
-        root: PathBuf,
-        title: String,
+        about: Watched,
         mut child: Child,
         input: ChildStdin,
         output: ChildStdout,
     ) {
+        let Watched { root, title, profiled } = about;
         let stop = self.state().recording.clone().unwrap_or_default();
         let (sender, mut lines) = mpsc::channel(QUEUE);
         std::thread::spawn(move || {
@@ -173,7 +194,7 @@ impl Session {
         let token = self.show_recording(title, &stop).await;
         let mut input = Some(input);
         let mut shown: Option<PathBuf> = None;
-        let mut has_ended = false;
+        let mut end = None;
         loop {
             let line = tokio::select! {
                 line = lines.recv() => line,
@@ -196,30 +217,16 @@ impl Session {
                     self.show_recorded(&root, &path, is_new);
                     shown = Some(path);
                 }
-                Line::Done { path, how, notes, samples, elapsed_ms, program, status } => {
-                    has_ended = true;
-                    self.state().recordings_seen.insert(path);
-                    let seconds = elapsed_ms as f64 / 1000.0;
-                    let mut said = format!("perflens: {program}: {samples} samples in {seconds:.1} s, {how}");
-                    if let Some(status) = status {
-                        said += "; it ended with ";
-                        said += &status;
+                Line::Under(filter) => self.show_under(&root, &filter),
+                line @ (Line::Done { .. } | Line::Failed(_)) => {
+                    if let Line::Done { path, .. } = &line {
+                        self.state().recordings_seen.insert(path.clone());
                     }
-                    for note in notes {
-                        said += "; ";
-                        said += &note;
-                    }
-                    self.editor.say(MessageType::INFO, said);
-                }
-                Line::Failed(why) => {
-                    has_ended = true;
-                    self.editor.say(MessageType::ERROR, format!("perflens: {why}"));
+                    end = Some(line);
                 }
             }
         }
-        if !has_ended {
-            self.editor.say(MessageType::ERROR, "perflens: the recording broke off; what was written of it is kept");
-        }
+        // Whoever is told may begin the next one at once.
         {
             let mut state = self.state();
             state.recording = None;
@@ -229,6 +236,37 @@ impl Session {
         }
         if let Some(token) = token {
             self.editor.end_progress(&token, None).await;
+        }
+        self.tell_end(end, profiled.as_ref()).await;
+    }
+
+    /// Tells what came of a recording.
+    async fn tell_end(self: &Arc<Self>, end: Option<Line>, profiled: Option<&Profiled>) {
+        match end {
+            Some(Line::Done { how, notes, samples, elapsed_ms, program, status, tested, .. }) => {
+                if let (Some(profiled), Some(tested)) = (profiled, &tested) {
+                    let recorded = Recorded { samples, elapsed_ms, how: &how, notes: &notes };
+                    self.tell_tested(&profiled.order, tested, recorded).await;
+                    self.offer_base(profiled);
+                    return;
+                }
+                let seconds = elapsed_ms as f64 / 1000.0;
+                let mut said = format!("perflens: {program}: {samples} samples in {seconds:.1} s, {how}");
+                if let Some(status) = status {
+                    said += "; it ended with ";
+                    said += &status;
+                }
+                for note in notes {
+                    said += "; ";
+                    said += &note;
+                }
+                self.editor.say(MessageType::INFO, said);
+            }
+            Some(Line::Failed(why)) => self.editor.say(MessageType::ERROR, format!("perflens: {why}")),
+            _ => {
+                let broke_off = "perflens: the recording broke off; what was written of it is kept";
+                self.editor.say(MessageType::ERROR, broke_off);
+            }
         }
     }
 
@@ -326,17 +364,26 @@ fn spawn(
 ) -> std::io::Result<(Child, ChildStdin, ChildStdout)> {
     let mut command = Command::new(crate::record::held::THIS_PROGRAM);
     command.args(["record", "--watch", "--event", event.word(), "--workspace"]).arg(root);
+    let mut order = None;
     if let Some(seconds) = seconds {
         command.arg("--duration").arg(format!("{seconds}s"));
     }
     match target {
         Target::Process(pid) => command.arg("--pid").arg(pid.to_string()),
         Target::Command(words) => command.arg("--").args(words),
+        Target::Test(ordered) => {
+            order = Some(serde_json::to_string(ordered)? + "\n");
+            command.arg("--order")
+        }
     };
     let mut child =
         command.current_dir(root).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let pipes = child.stdin.take().zip(child.stdout.take());
-    let (input, output) = pipes.ok_or_else(|| std::io::Error::other("no pipes"))?;
+    let (mut input, output) = pipes.ok_or_else(|| std::io::Error::other("no pipes"))?;
+    if let Some(order) = order {
+        // Less than a pipe holds.
+        input.write_all(order.as_bytes())?;
+    }
     Ok((child, input, output))
 }
 

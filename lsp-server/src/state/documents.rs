@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use lsp_types::{TextDocumentContentChangeEvent, Url};
 
 use super::line_map::LineMap;
 use super::text::{Encoding, Text};
+use crate::runnable::{self, Runnable};
 
 /// An open document.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub struct Document {
     pub map: LineMap,
     /// That text, if it is known.
     pub profiled: Option<Arc<Text>>,
+    /// What of this text can be run; found when it is first asked for.
+    pub runnables: Arc<OnceLock<Vec<Runnable>>>,
 }
 
 impl Document {
@@ -36,6 +39,11 @@ impl Document {
             None => LineMap::identity(&self.text),
         };
         self.profiled = profiled;
+    }
+
+    /// What of it can be run, as it is now.
+    pub fn runnables(&self) -> &[Runnable] {
+        self.runnables.get_or_init(|| runnable::find(&self.path, self.text.content()))
     }
 
     /// Applies changes in their order, each to the result of the one before. Costs what the
@@ -56,6 +64,7 @@ impl Document {
             self.map = LineMap::identity(&self.text);
         }
         self.version = version;
+        self.runnables = Arc::default();
     }
 }
 

@@ -128,7 +128,9 @@ impl Folder {
     pub fn read_settings(&mut self, store: &TrustStore) {
         self.layers.workspace_file = WorkspaceFile::read(&self.root);
         let is_trusted_by_editor = self.layers.is_trusted_by_editor();
-        self.trust = Trust::of(self.layers.workspace_file.as_ref(), is_trusted_by_editor, store);
+        // Programs of the folder may be run when it is trusted, also where there is no file.
+        let trusted = self.layers.workspace_file.clone().or_else(|| WorkspaceFile::or_none(&self.root));
+        self.trust = Trust::of(trusted.as_ref(), is_trusted_by_editor, store);
         self.resolved = self.layers.resolve(self.trust);
     }
 

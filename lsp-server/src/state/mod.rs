@@ -22,6 +22,7 @@ use crate::config::trust::TrustStore;
 use crate::config::{Config, Layers, ServiceScope};
 use crate::loader::Stop;
 use crate::otlp::Window;
+use crate::runnable::{self, Offer};
 use capabilities::Capabilities;
 use documents::{Document, Documents, file_path};
 use folder::{Folder, Shown};
@@ -44,7 +45,7 @@ pub struct State {
     /// Index of the folder whose profile was opened last.
     pub latest: Option<usize>,
     /// The document that was opened last.
-    picked: Option<PathBuf>,
+    pub picked: Option<PathBuf>,
     /// The place in the list of hot spots that was gone to last.
     pub hotspot: Option<usize>,
     /// What stops the work that each progress is about.
@@ -104,6 +105,15 @@ pub struct Snapshot {
     pub view: Option<Arc<View>>,
     /// Which file of the view the document is.
     pub file: PathBuf,
+    /// The workspace folder that the document is in.
+    pub root: PathBuf,
+}
+
+impl Snapshot {
+    /// What of the document can be profiled.
+    pub fn offers(&self) -> Vec<Offer> {
+        runnable::offers(self.document.runnables(), &self.config.tasks, &self.root, &self.document.path)
+    }
 }
 
 impl State {
@@ -221,6 +231,7 @@ impl State {
             document: Arc::clone(document),
             view: folder.view().cloned(),
             file: document.file.clone(),
+            root: self.folder_of(&document.path).map(|at| self.folders[at].root.clone()).unwrap_or_default(),
         })
     }
 
@@ -270,7 +281,8 @@ impl State {
         }
         let text = Text::new(content);
         let map = line_map::LineMap::identity(&text);
-        let document = Document { uri, file: path.clone(), path, version, text, map, profiled: None };
+        let document =
+            Document { uri, file: path.clone(), path, version, text, map, profiled: None, runnables: Arc::default() };
         let document = self.placed(document);
         self.documents.open(document);
     }

@@ -142,6 +142,11 @@ local function show_callers(arguments)
   end)
 end
 
+--- What the cursor is in, unless something else is named.
+local function profile_test(arguments)
+  client.execute('profileTest', arguments.file and arguments or ask.here())
+end
+
 local function show_status()
   local asked = status.refresh(function()
     local lines = {}
@@ -185,6 +190,7 @@ M.OF_SERVER = {
   showHotspots = hotspots.list,
   showActions = show_actions,
   showCallers = show_callers,
+  profileTest = profile_test,
   explain = function(arguments) client.execute('explain', arguments, texts.show_explanation) end,
   showStatus = show_status,
   toggleHints = toggle_hints,

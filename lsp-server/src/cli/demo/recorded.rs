@@ -17,7 +17,7 @@ use super::Demo;
 use crate::cli::load::{groups, open_workspace};
 use crate::record::held::CommandLine;
 use crate::record::helper::Elevation;
-use crate::record::run::{Request, Target};
+use crate::record::run::{Request, Streams, Target};
 use crate::record::{Job, Ui, perform};
 
 const SOURCE: &str = include_str!("../../../demo/logstats.c");
@@ -45,8 +45,9 @@ pub(super) fn demo() -> Result<Demo, String> {
             elevation: Elevation::None,
             method: None,
             any_user: false,
-            quiet_command: true,
+            streams: Streams::Nothing,
         },
+        test: None,
         workspace: folder.path().to_owned(),
         recordings: None,
         output: Some(folder.path().join("cpu.pb.gz")),

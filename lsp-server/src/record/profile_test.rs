@@ -1,0 +1,366 @@
+//! Profiling a test: made ready without recording, then run again and again in one recording, until there
+//! are enough samples of the test itself.
+//!
+//! ```text
+//! Order ─▶ plan: builds, finds the program ─┬─▶ repeat, recorded as any command ─┬─▶ profile, store
+//!                                           └─▶ the language's own profiler ─────┘
+//! ```
+//!
+//! The work is what is held equal between two recordings of a test: the first one runs as often as it takes,
+//! the next ones as often as that. So the difference of two costs is that of the same work.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use profiler_core::attribute::Filter;
+use profiler_core::cancel::CancelFlag;
+use profiler_core::decode::{Limits, decode};
+use profiler_core::profile::Profile;
+use profiler_ebpf::protocol::{EventKind, Method};
+use serde_json::Value;
+
+use super::held::{CommandLine, THIS_PROGRAM};
+use super::helper::Elevation;
+use super::repeat::{self, Report, Tail};
+use super::run::{Request, Streams, Target};
+use super::store::{About, Store, write_profile};
+use super::tools::Preparation;
+use super::workshop::{CANCELLED, Workshop};
+use super::{Done, Job, Test, Tested, Ui, first_under, in_words, perform, touched_files};
+use crate::runnable::{Order, OwnProfiler, Plan, Words, Work, language_of, task_plan};
+
+/// The name of the hidden subcommand that [`repeat::run`] is.
+const REPEAT: &str = "__repeat";
+
+/// Samples that are enough.
+const ENOUGH: u64 = 1000;
+
+/// How long a recording may take.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Samples per second: a test is short.
+const FREQUENCY: u32 = 999;
+
+/// Files of a language's own profiler are smaller.
+const MAX_FILE: u64 = 256 << 20;
+
+/// Programs that are no part of a test: the one that repeats it, and the shells of version managers.
+const LEFT_OUT: &[&str] = &["perflens"];
+
+/// Where things are kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Folders {
+    pub(crate) recordings: Option<PathBuf>,
+    pub(crate) workspace: PathBuf,
+}
+
+/// Profiles what was ordered.
+pub(crate) fn profile(order: &Order, folders: &Folders, stop: &AtomicBool, ui: &mut dyn Ui) -> Result<Done, String> {
+    let scratch = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
+    let plan = {
+        let mut workshop = Workshop { ui, stop, scratch: scratch.path() };
+        match (&order.task, language_of(&order.file)) {
+            (Some(task), _) => task_plan(order, task, &mut workshop)?,
+            (None, Some(language)) => (language.plan)(order, &mut workshop)?,
+            (None, None) => return Err(format!("{}: nothing of it can be profiled", order.file.display())),
+        }
+    };
+    if stop.load(Ordering::Relaxed) {
+        return Err(CANCELLED.to_owned());
+    }
+    let done = match &plan.own {
+        Some(own) if own.because.is_some() => with_own(order, folders, &plan, own, own.because, stop, ui),
+        own => match (recorded(order, folders, &plan, stop, ui), own) {
+            (Err(Refused::Recorder(why)), Some(own)) if !stop.load(Ordering::Relaxed) => {
+                ui.note(&format!("it is profiled with {} instead: {why}", own.name));
+                with_own(order, folders, &plan, own, Some(&why), stop, ui)
+            }
+            (Err(Refused::Recorder(why) | Refused::Program(why)), _) => Err(why),
+            (Ok(done), _) => Ok(done),
+        },
+    }?;
+    let output = done.tested.as_ref().map(|tested| tested.report.output.as_str()).unwrap_or_default();
+    if plan.ran_nothing.iter().any(|words| output.contains(words)) {
+        return Err(format!("{} was not found by its own runner, which ran nothing", order.runnable.name));
+    }
+    Ok(done)
+}
+
+/// Why there is no recording.
+enum Refused {
+    /// Nothing could be recorded, whatever it is.
+    Recorder(String),
+    /// The program is at fault.
+    Program(String),
+}
+
+/// With the recorder.
+fn recorded(
+    order: &Order,
+    folders: &Folders,
+    plan: &Plan,
+    stop: &AtomicBool,
+    ui: &mut dyn Ui,
+) -> Result<Done, Refused> {
+    let fail = |error: std::io::Error| Refused::Recorder(format!("a pipe: {error}"));
+    let (input, keeps_going) = std::io::pipe().map_err(fail)?;
+    let (report, tells) = std::io::pipe().map_err(fail)?;
+    let runs = if plan.repeats { order.work.map(|work| work.runs).filter(|&runs| runs > 0) } else { Some(1) };
+    let mut arguments: Vec<OsString> = vec![REPEAT.into()];
+    arguments.extend(runs.map(|runs| OsString::from(format!("--runs={runs}"))));
+    arguments.push("--".into());
+    arguments.push(plan.command.program.clone());
+    arguments.extend(plan.command.arguments.iter().cloned());
+    let job = Job {
+        request: Request {
+            target: Target::Command(CommandLine {
+                program: THIS_PROGRAM.into(),
+                arguments,
+                environment: plan.command.environment.clone(),
+                folder: Some(plan.command.folder.clone()),
+            }),
+            duration: Some(LONGEST),
+            frequency: FREQUENCY,
+            events: vec![EventKind::Cpu],
+            elevation: Elevation::None,
+            method: plan.needs_bpf.then_some(Method::BpfTables),
+            any_user: false,
+            streams: Streams::Given { input: Arc::new(input.into()), output: Arc::new(tells.into()) },
+        },
+        test: Some(Test {
+            key: order.key(),
+            name: order.runnable.name.clone(),
+            preparation: Preparation {
+                left_out: left_out(&plan.command),
+                leaves_out_first: true,
+                ..Preparation::default()
+            },
+            under: plan.under.clone(),
+            enough: ENOUGH,
+            input: Some(keeps_going.into()),
+            report: Some(report),
+            iterations: plan.iterations,
+        }),
+        workspace: folders.workspace.clone(),
+        recordings: folders.recordings.clone(),
+        output: None,
+        is_live: true,
+        debug_dirs: Vec::new(),
+    };
+    let mut watching = Begun { ui, has_begun: false };
+    let done = perform(job, stop, &mut watching);
+    let has_begun = watching.has_begun;
+    done.map_err(|why| if has_begun { Refused::Program(why) } else { Refused::Recorder(why) })
+}
+
+/// Who profiles perflens itself wants to see it.
+fn left_out(command: &Words) -> &'static [&'static str] {
+    let name = Path::new(&command.program).file_name();
+    if name.is_some_and(|name| LEFT_OUT.iter().any(|own| name == *own)) { &[] } else { LEFT_OUT }
+}
+
+/// Notices whether a recording has begun.
+struct Begun<'a> {
+    ui: &'a mut dyn Ui,
+    has_begun: bool,
+}
+
+impl Ui for Begun<'_> {
+    fn under(&mut self, filter: &Filter) {
+        self.ui.under(filter);
+    }
+
+    fn note(&mut self, sentence: &str) {
+        self.ui.note(sentence);
+    }
+
+    fn building(&mut self, command: &str) {
+        self.ui.building(command);
+    }
+
+    fn begun(&mut self, how: &str) {
+        self.has_begun = true;
+        self.ui.begun(how);
+    }
+
+    fn progress(&mut self, elapsed: Duration, samples: u64) {
+        self.ui.progress(elapsed, samples);
+    }
+
+    fn written(&mut self, path: &Path) {
+        self.ui.written(path);
+    }
+}
+
+/// With the language's own profiler, one run after the other.
+fn with_own(
+    order: &Order,
+    folders: &Folders,
+    plan: &Plan,
+    own: &OwnProfiler,
+    because: Option<&str>,
+    stop: &AtomicBool,
+    ui: &mut dyn Ui,
+) -> Result<Done, String> {
+    let how = match because {
+        Some(because) => format!("with {}, as {because}", own.name),
+        None => format!("with {}", own.name),
+    };
+    ui.begun(&how);
+    let start = Instant::now();
+    let runs = if plan.repeats && own.has_samples {
+        order.work.map(|work| work.runs).filter(|&runs| runs > 0)
+    } else {
+        Some(1)
+    };
+    let under: &[Filter] = if own.has_samples { &plan.under } else { &[] };
+    let mut report = Report::default();
+    let mut parts = Vec::new();
+    let (mut all, mut counted) = (0, 0);
+    loop {
+        let folder = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
+        let command = (own.command)(&plan.command, folder.path());
+        let Some(ended) = one_run(&command, start, stop, &mut report)? else { break };
+        for profile in read_profiles(folder.path(), own)? {
+            all += count(&profile);
+            counted += match first_under(&profile, under) {
+                Some((_, samples)) => samples,
+                None if under.is_empty() => count(&profile),
+                None => 0,
+            };
+            parts.push(profile);
+        }
+        ui.progress(start.elapsed(), all);
+        let is_last = runs.map_or_else(|| counted >= ENOUGH, |runs| report.runs >= runs);
+        if !ended || is_last || start.elapsed() >= LONGEST {
+            break;
+        }
+    }
+    let name = &order.runnable.name;
+    let merged = Profile::merge(parts).map_err(|error| format!("the runs of {name}: {error}"))?;
+    let Some(profile) = merged.filter(|profile| !profile.samples().is_empty()) else {
+        let cancelled = || stop.load(Ordering::Relaxed).then(|| CANCELLED.to_owned());
+        let nothing = || format!("{} left no profile of {name}", own.name);
+        return Err(report.why_nothing(name).or_else(cancelled).unwrap_or_else(nothing));
+    };
+    let mut tested = Tested { report, ..Tested::default() };
+    tested.count(&profile, under, ui);
+    let Some(recordings) = &folders.recordings else {
+        return Err("no folder to keep recordings in is known; set HOME".to_owned());
+    };
+    let store = Store::new(recordings, &folders.workspace);
+    let fail = |error: std::io::Error| format!("{}: it can't be written to: {error}", store.folder().display());
+    let path = store.new_path(&file_name(name), SystemTime::now()).map_err(fail)?;
+    write_profile(&profile, &path).map_err(fail)?;
+    ui.written(&path);
+    let words = std::iter::once(&plan.command.program).chain(&plan.command.arguments);
+    let about = About {
+        command: words.map(|word| word.to_string_lossy().into_owned()).collect(),
+        test: order.key(),
+        work: Work { runs: tested.report.runs, iterations: plan.iterations },
+        how: how.clone(),
+        ..About::default()
+    };
+    store.write_about(&path, about, &touched_files(&profile, &folders.workspace)).map_err(fail)?;
+    Ok(Done {
+        path,
+        how,
+        notes: Vec::new(),
+        samples: all,
+        elapsed: start.elapsed(),
+        status: None,
+        program: name.clone(),
+        profile,
+        tested: Some(tested),
+    })
+}
+
+/// Runs it once; whether it did what it should. `None` when it did not come to its end.
+fn one_run(words: &Words, start: Instant, stop: &AtomicBool, report: &mut Report) -> Result<Option<bool>, String> {
+    let fail = |error: std::io::Error| format!("{}: {error}", words.program.to_string_lossy());
+    let (reader, writer) = std::io::pipe().map_err(fail)?;
+    let mut command = repeat::tied(&words.program, &words.arguments);
+    command.current_dir(&words.folder).envs(words.environment.iter().cloned()).stdin(Stdio::null());
+    command.stdout(writer.try_clone().map_err(fail)?).stderr(writer);
+    let mut child = command.spawn().map_err(fail)?;
+    drop(command);
+    let tail = Tail::of(reader, repeat::MAX_OUTPUT);
+    let status = loop {
+        if stop.load(Ordering::Relaxed) || start.elapsed() > LONGEST {
+            repeat::end_group(&mut child);
+            return Ok(None);
+        }
+        match child.try_wait().map_err(fail)? {
+            Some(status) => break status,
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    report.runs += 1;
+    report.output = tail.text();
+    report.failure = (!status.success()).then(|| in_words(status));
+    if status.code() == Some(i32::from(repeat::NOT_STARTED)) {
+        report.refusal =
+            report.output.lines().last().and_then(|line| line.strip_prefix("perflens: ")).map(str::to_owned);
+    }
+    Ok(Some(status.success()))
+}
+
+/// The profiles that a run has left.
+fn read_profiles(folder: &Path, own: &OwnProfiler) -> Result<Vec<Profile>, String> {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    let mut profiles = Vec::new();
+    for path in paths {
+        let is_small = fs::metadata(&path).is_ok_and(|metadata| metadata.len() <= MAX_FILE);
+        if !is_small {
+            return Err(format!("{} left a profile that is too large", own.name));
+        }
+        let bytes = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let bytes = match &own.name_at {
+            Some((end, line, name)) => named(&bytes, end, *line, name).unwrap_or(bytes),
+            None => bytes,
+        };
+        // What a run that failed leaves may be no profile.
+        if let Ok(profile) = decode(&bytes[..], &Limits::default(), &CancelFlag::new()) {
+            profiles.push(profile);
+        }
+    }
+    Ok(profiles)
+}
+
+/// Gives the function that begins at a line of a file a name, in a profile of V8.
+fn named(bytes: &[u8], file: &str, line: u32, name: &str) -> Option<Vec<u8>> {
+    let mut profile: Value = serde_json::from_slice(bytes).ok()?;
+    for node in profile["nodes"].as_array_mut()? {
+        let frame = &mut node["callFrame"];
+        let is_it = frame["lineNumber"].as_u64() == Some(u64::from(line))
+            && frame["url"].as_str().is_some_and(|url| url.ends_with(file));
+        if is_it && frame["functionName"] == "" {
+            frame["functionName"] = Value::from(name);
+        }
+    }
+    serde_json::to_vec(&profile).ok()
+}
+
+/// How many samples there are.
+fn count(profile: &Profile) -> u64 {
+    let samples = profile.samples();
+    match profile.sample_count_type() {
+        Some(column) => samples.values(column).iter().map(|value| value.unsigned_abs()).sum(),
+        None => samples.len() as u64,
+    }
+}
+
+/// A name of a test as part of a file's.
+pub(super) fn file_name(name: &str) -> String {
+    name.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("-")
+}

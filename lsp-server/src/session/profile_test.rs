@@ -1,0 +1,257 @@
+//! "Profile this": a test, a benchmark or a program of the file that is looked at, built, run and shown.
+//!
+//! What may be run is decided here: nothing of a workspace that is not trusted. The work is done by a child,
+//! as with any recording ([`recording`](super::recording)); it is given the order on its input.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lsp_types::{Command, MessageType};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::recording::Target;
+use super::{Cause, Session};
+use crate::commands::{RecordedEvent, Subject};
+use crate::config::trust::Trust;
+use crate::handlers::hotspots;
+use crate::loader::Input;
+use crate::lsp::client::CannotAsk;
+use crate::runnable::{Offer, Order};
+use crate::state::State;
+
+/// How long the last load of a recording is waited for, to tell what it shows.
+const LOAD_PATIENCE: Duration = Duration::from_secs(20);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Hot spots in other files that are told.
+const ELSEWHERE: usize = 3;
+
+/// What the child tells of a test.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Tested {
+    runs: u32,
+    samples_under: u64,
+    under: Option<String>,
+    failure: Option<String>,
+}
+
+/// A test that is being profiled.
+#[derive(Clone, Debug)]
+pub(super) struct Profiled {
+    pub(super) order: Order,
+    /// The recording of it before this one.
+    before: Option<PathBuf>,
+}
+
+impl Session {
+    /// Profiles what is offered for a file.
+    pub fn profile_test(self: &Arc<Self>, file: &Path, offer: Offer) -> Result<(), String> {
+        let (at, order) = {
+            let mut state = self.state();
+            let state = &mut *state;
+            let at = state.folder_of(file).ok_or("no folder is open")?;
+            let own = &state.folders[at];
+            if own.trust != Trust::Trusted {
+                let root = own.root.display();
+                return Err(format!(
+                    "{root} is not trusted, so nothing of it is built or run; perflens.trustWorkspace trusts it, or in a \
+                     terminal: perflens trust {root}"
+                ));
+            }
+            let root = own.root.clone();
+            let mut order =
+                Order { root, file: file.to_owned(), runnable: offer.runnable, task: offer.task, work: None };
+            order.work = newest(state, &order).map(|(_, work)| work);
+            (at, order)
+        };
+        let is_unsaved = self.is_unsaved(file);
+        let key = order.key();
+        self.record(at, &Target::Test(Box::new(order)), None, RecordedEvent::Cpu)?;
+        self.ask_anew(at, &key);
+        if is_unsaved {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            self.editor
+                .say(MessageType::INFO, format!("perflens: {name} has changes that are not saved; they are not run"));
+        }
+        Ok(())
+    }
+
+    /// Whether a document is another text than its file.
+    fn is_unsaved(&self, file: &Path) -> bool {
+        let document = self.state().documents.at(file).cloned();
+        let on_disk = std::fs::read_to_string(file).ok();
+        document.zip(on_disk).is_some_and(|(document, on_disk)| document.text.content() != on_disk)
+    }
+
+    /// A whole question: no filter of the one before stays, and no base that is of something else.
+    fn ask_anew(&self, at: usize, key: &str) {
+        let mut state = self.state();
+        let state = &mut *state;
+        let recordings = state.recordings.clone();
+        let own = &mut state.folders[at];
+        let base = own.base().and_then(|base| base.file().map(Path::to_owned));
+        let is_same = base.as_ref().is_some_and(|base| test_of(recordings.as_deref(), base).as_deref() == Some(key));
+        if base.is_some() && !is_same {
+            own.chosen.base = Some(None);
+        }
+        own.layers.set_for_session("query.filters", json!([]));
+        own.layers.set_for_session("query.type", Value::Null);
+        own.read_settings(&state.trust);
+    }
+
+    /// Only what a test itself costs is shown.
+    pub(super) fn show_under(self: &Arc<Self>, root: &Path, filter: &str) {
+        let mut state = self.state();
+        let state = &mut *state;
+        for own in state.folders.iter_mut().filter(|folder| folder.root == root) {
+            own.layers.set_for_session("query.filters", json!([filter]));
+            own.read_settings(&state.trust);
+        }
+    }
+
+    /// Tells what came of it, and offers what it can be compared with.
+    pub(super) async fn tell_tested(self: &Arc<Self>, order: &Order, tested: &Tested, done: Recorded<'_>) {
+        let at = {
+            let state = self.state();
+            state.folders.iter().position(|folder| folder.root == order.root)
+        };
+        let Some(at) = at else { return };
+        self.wait_for_load(at).await;
+        let name = &order.runnable.name;
+        let seconds = done.elapsed_ms as f64 / 1000.0;
+        let runs = if tested.runs == 1 { "1 run".to_owned() } else { format!("{} runs", tested.runs) };
+        let counted = if tested.under.is_some() { tested.samples_under } else { done.samples };
+        let mut said = match &tested.failure {
+            Some(failure) => format!("perflens: {failure}. Until then: "),
+            None => format!("perflens: {name}: "),
+        };
+        // Writing to a string can't fail.
+        let _ = write!(said, "{counted} samples in {runs}, {seconds:.1} s, {}", done.how);
+        let left_out = done.samples.saturating_sub(counted);
+        if tested.under.is_some() && done.samples > 0 {
+            let percent = left_out as f64 * 100.0 / done.samples as f64;
+            let _ = write!(said, "; {percent:.0}% of all samples are set-up and left out (an empty filter shows them)");
+        } else if order.runnable.kind != crate::runnable::Kind::Main && done.samples > 0 {
+            said += "; set-up is in it, as the test's own function was not seen on the stacks";
+        }
+        for note in done.notes {
+            said += "; ";
+            said += note;
+        }
+        said += &self.elsewhere(at, order);
+        let kind = if tested.failure.is_some() { MessageType::WARNING } else { MessageType::INFO };
+        self.editor.say(kind, said);
+    }
+
+    async fn wait_for_load(&self, at: usize) {
+        let loaded = async {
+            while self.state().folders.get(at).is_some_and(|folder| folder.load.is_some()) {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        };
+        let _ = tokio::time::timeout(LOAD_PATIENCE, loaded).await;
+    }
+
+    /// What costs most in other files.
+    fn elsewhere(&self, at: usize, order: &Order) -> String {
+        let state = self.state();
+        let Some(view) = state.folders.get(at).and_then(|folder| folder.view()) else { return String::new() };
+        let is_elsewhere = |uri: Option<&lsp_types::Url>| {
+            uri.and_then(crate::state::documents::file_path).is_some_and(|path| path != order.file)
+        };
+        let rows = hotspots::list(&state, view, Subject::Line, 100);
+        let rows = rows.iter().filter(|row| is_elsewhere(row.uri.as_ref())).take(ELSEWHERE);
+        let rows: Vec<String> = rows.map(|row| row.label.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        if rows.is_empty() { String::new() } else { format!("; elsewhere: {}", rows.join(" | ")) }
+    }
+
+    /// Offers the recording before as the base, unless it is that already.
+    pub(super) fn offer_base(self: &Arc<Self>, profiled: &Profiled) {
+        let Some(before) = profiled.before.clone() else { return };
+        let is_comparing = {
+            let state = self.state();
+            let own = state.folders.iter().find(|folder| folder.root == profiled.order.root);
+            own.is_none_or(|folder| folder.base().is_some())
+        };
+        if is_comparing {
+            return;
+        }
+        let session = Arc::clone(self);
+        let (root, name) = (profiled.order.root.clone(), profiled.order.runnable.name.clone());
+        tokio::spawn(async move {
+            let question = format!("perflens: compare {name} with its recording before this one?");
+            let choices = vec!["Compare".to_owned(), "Don't".to_owned()];
+            match session.editor.choose(question, choices).await {
+                Ok(Some(choice)) if choice == "Compare" => session.compare_in(&root, before),
+                Ok(_) => {}
+                Err(CannotAsk) => {
+                    let offer = Command {
+                        title: format!("perflens: compare {name} with its recording before"),
+                        command: "perflens.compareWith".to_owned(),
+                        arguments: Some(vec![json!(before)]),
+                    };
+                    session.state().offers.push(offer);
+                }
+            }
+        });
+    }
+
+    fn compare_in(self: &Arc<Self>, root: &Path, base: PathBuf) {
+        let at = {
+            let mut state = self.state();
+            let at = state.folders.iter().position(|folder| folder.root == root);
+            if let Some(at) = at {
+                state.folders[at].chosen.base = Some(Some(Input::File(base)));
+            }
+            at
+        };
+        if let Some(at) = at {
+            self.load(at, Cause::Command);
+        }
+    }
+}
+
+impl Profiled {
+    /// What was ordered, with the recording before it.
+    pub(super) fn of(state: &State, order: &Order) -> Self {
+        Self { order: order.clone(), before: newest(state, order).map(|(path, _)| path) }
+    }
+}
+
+/// What is told of any recording.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recorded<'a> {
+    pub(super) samples: u64,
+    pub(super) elapsed_ms: u64,
+    pub(super) how: &'a str,
+    pub(super) notes: &'a [String],
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn newest(state: &State, order: &Order) -> Option<(PathBuf, crate::runnable::Work)> {
+    crate::record::store::newest_of_test(state.recordings.as_deref()?, &order.root, &order.key())
+}
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+fn newest(_: &State, _: &Order) -> Option<(PathBuf, crate::runnable::Work)> {
+    None
+}
+
+/// The test that a recording is of.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn test_of(recordings: Option<&Path>, profile: &Path) -> Option<String> {
+    profile
+        .starts_with(recordings?)
+        .then(|| crate::record::store::About::read(profile))
+        .flatten()
+        .map(|about| about.test)
+}
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+fn test_of(_: Option<&Path>, _: &Path) -> Option<String> {
+    None
+}

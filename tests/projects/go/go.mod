@@ -1,0 +1,3 @@
+module example.com/sums
+
+go 1.19
