@@ -27,11 +27,13 @@ use crate::config::Layers;
 use crate::config::places::Places;
 use crate::config::toml_file::{TomlFile, WORKSPACE_FILE, WorkspaceFile};
 use crate::config::trust::TrustStore;
+use crate::current::Publisher;
 use crate::handlers::{commands, diagnostics, hotspots};
 use crate::loader::watch::{Watch, Watched};
 use crate::loader::{self, Failure, Given, Input, Profiles, Stop, Wish};
 use crate::lsp::client::Editor;
 use crate::lsp::refresh::Refresh;
+use crate::mcp::consent::Consents;
 use crate::otlp::Receiver;
 use crate::source::last::LastQueries;
 use crate::source::{Freshness, Progress, SourceError, Sources};
@@ -57,6 +59,7 @@ pub struct Session {
     profiles: Arc<Profiles>,
     sources: Sources,
     last: LastQueries,
+    publisher: Publisher,
     watch: OnceLock<Watch>,
     refresh: Refresh,
     next_token: AtomicU64,
@@ -104,6 +107,7 @@ impl Session {
         let last = LastQueries::new(places.queries());
         let mut state = State::new(trust);
         state.recordings.clone_from(&places.recordings);
+        let publisher = Publisher::new(places.shown(), Consents::new(places.consents()));
         Arc::new(Self {
             editor,
             state: Mutex::new(state),
@@ -111,6 +115,7 @@ impl Session {
             profiles: Arc::default(),
             sources: Sources::new(Arc::new(Keeper::of_this_process())),
             last,
+            publisher,
             watch: OnceLock::new(),
             refresh: Refresh::default(),
             next_token: AtomicU64::new(0),
@@ -321,6 +326,8 @@ impl Session {
                     // Not when it is written again: whoever works with it knows.
                     let hottest = (cause == Cause::Command || !had_view).then(|| where_to_look(&state, at)).flatten();
                     drop(state);
+                    // Before files are followed: there must be a folder to follow them in.
+                    session.publish();
                     session.follow_files();
                     session.documents_placed();
                     if let Some(hottest) = hottest {
@@ -441,7 +448,7 @@ impl Session {
         let anchored = self.anchored_files();
         let watched = {
             let state = self.state();
-            let user = self.places.config.clone();
+            let user = [self.places.config.clone(), self.places.consents()].into_iter().flatten();
             let mut watched = Watched {
                 files: state.folders.iter().flat_map(Folder::watched).chain(user).chain(anchored).collect(),
                 ..Watched::default()
@@ -464,6 +471,10 @@ impl Session {
     }
 
     fn files_changed(self: &Arc<Self>, files: &HashSet<PathBuf>) {
+        if self.places.consents().is_some_and(|path| files.contains(&path)) {
+            self.publisher.forget();
+            self.publish();
+        }
         let mut are_settings = false;
         let written: Vec<usize> = {
             let mut state = self.state();
@@ -549,9 +560,10 @@ impl Session {
     /// A document was opened. When the profile has costs for a file of its name that could not
     /// be found, the list of files may be out of date.
     pub fn document_opened(self: &Arc<Self>, uri: &Url) {
+        self.state().pick_service(uri);
+        self.publish();
         let folder = {
             let mut state = self.state();
-            state.pick_service(uri);
             let Some(document) = state.documents.get(uri) else { return };
             let path = document.path.clone();
             let is_missed = state.snapshot(uri).is_some_and(|snapshot| {
@@ -570,8 +582,17 @@ impl Session {
     pub fn look_again(self: &Arc<Self>) {
         let capabilities = self.state().capabilities;
         self.refresh.run(&self.editor, capabilities);
+        self.publish();
         self.tell_changed();
         diagnostics::publish(self);
+    }
+
+    /// Tells other programs of the user what is shown.
+    fn publish(&self) {
+        let shown = self.state().shown();
+        for (root, view) in shown {
+            self.publisher.publish(&root, view.as_ref());
+        }
     }
 
     /// Tells clients of ours that the state is another.

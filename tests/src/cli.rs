@@ -60,7 +60,7 @@ pub fn peer(name: &str) -> Option<PathBuf> {
 }
 
 /// Lets a command see nothing of the developer's settings.
-pub(crate) fn isolate(command: &mut Command, home: &Path) {
+pub fn isolate(command: &mut Command, home: &Path) {
     for colours in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
         command.env_remove(colours);
     }

@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import type { Middleware } from "vscode-languageclient/node";
+import * as assistants from "./assistants";
 import { Badges } from "./badges";
 import { Client } from "./client";
 import { hasOwnWay, open, register as registerCommands, runByHand, type Parts } from "./commands";
@@ -50,6 +51,7 @@ export async function activate(extension: vscode.ExtensionContext): Promise<void
     ...registerCommands(parts),
     links.register((file, type) => open(parts, file, type), (filters) => client.run("setFilter", { filters })),
     profileEditor.register(extension, client),
+    assistants.register(client),
     statusBar.onDidChange((status) => tree.describe(status)),
     new Badges(client),
     parts.flamegraphs,

@@ -95,7 +95,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// What names this user and this machine.
-pub(super) fn private(labels: Vec<String>) -> Private {
+pub(crate) fn private(labels: Vec<String>) -> Private {
     let variable = |names: &[&str]| names.iter().find_map(|name| std::env::var(name).ok()).unwrap_or_default();
     Private {
         home: std::env::home_dir().unwrap_or_default().to_string_lossy().into_owned(),

@@ -5,7 +5,7 @@
 mod annotate;
 mod check;
 mod completions;
-mod convert;
+pub(crate) mod convert;
 mod demo;
 mod doctor;
 mod explain;
@@ -13,6 +13,7 @@ mod fetch;
 mod load;
 mod login;
 mod lsp;
+mod mcp;
 mod otlp;
 mod output;
 mod push;
@@ -22,7 +23,7 @@ mod record;
 mod recorder;
 mod remote;
 mod report;
-mod roots;
+pub(crate) mod roots;
 mod schema;
 mod server;
 mod trust;
@@ -63,6 +64,8 @@ enum Command {
     Convert(convert::Arguments),
     /// Run the language server, for editors
     Lsp(lsp::Arguments),
+    /// Run the tool server, for assistants
+    Mcp(mcp::Arguments),
     /// Fetch a profile from a server into a file, or list what it has
     Fetch(fetch::Arguments),
     /// Send a profile to a server, without what is private
@@ -233,6 +236,7 @@ pub fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
         Command::Lsp(arguments) => lsp::run(&arguments),
+        Command::Mcp(arguments) => mcp::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Fetch(arguments) => fetch::run(&arguments),
         Command::Otlp(arguments) => otlp::run(&arguments),

@@ -24,7 +24,7 @@ const MARKERS: &[&str] = &[
 ];
 
 /// The nearest folder at or above `folder` that is the top of a project, and the marker.
-pub(super) fn project(folder: &Path) -> Option<(&Path, &'static str)> {
+pub(crate) fn project(folder: &Path) -> Option<(&Path, &'static str)> {
     folder
         .ancestors()
         .find_map(|folder| MARKERS.iter().find(|marker| folder.join(marker).exists()).map(|&marker| (folder, marker)))

@@ -62,6 +62,21 @@ impl Places {
         self.state("queries.json")
     }
 
+    /// What editors show, a folder per workspace.
+    pub fn shown(&self) -> Option<PathBuf> {
+        self.state("ws")
+    }
+
+    /// The workspaces whose server data assistants may have.
+    pub fn consents(&self) -> Option<PathBuf> {
+        self.state("assistants.json")
+    }
+
+    /// Which tools assistants have called.
+    pub fn calls(&self) -> Option<PathBuf> {
+        self.state("assistant-calls.log")
+    }
+
     /// The login of psctl, the command line of Polar Signals Cloud.
     pub fn psctl(&self) -> Option<PathBuf> {
         // It uses the same configuration folders; `PERFLENS_CONFIG` may lead elsewhere.

@@ -298,19 +298,19 @@ impl TrustStore {
 
 /// Creates a folder that only the user can look into, and those above it.
 #[cfg(unix)]
-fn create_private(folder: &Path) -> io::Result<()> {
+pub(crate) fn create_private(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 /// Elsewhere folders inherit from that of the user's profile, which is private.
 #[cfg(not(unix))]
-fn create_private(folder: &Path) -> io::Result<()> {
+pub(crate) fn create_private(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
 #[cfg(unix)]
-fn others_can_write(path: &Path) -> io::Result<bool> {
+pub(crate) fn others_can_write(path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::PermissionsExt;
     Ok(fs::metadata(path)?.permissions().mode() & 0o022 != 0)
 }
@@ -318,6 +318,6 @@ fn others_can_write(path: &Path) -> io::Result<bool> {
 /// Elsewhere the folder of the user's profile is what protects it.
 #[cfg(not(unix))]
 #[expect(clippy::unnecessary_wraps, reason = "the same signature on every system")]
-fn others_can_write(_: &Path) -> io::Result<bool> {
+pub(crate) fn others_can_write(_: &Path) -> io::Result<bool> {
     Ok(false)
 }

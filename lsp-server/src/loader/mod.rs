@@ -203,6 +203,7 @@ pub fn load(
     view.services = wish.services.iter().filter_map(|service| Owner::new(service, &wish.parts)).collect();
     let written = |path: &Path| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     view.written = wish.profile.file().and_then(written);
+    view.wish = Some(wish.clone());
     Ok((view, workspace))
 }
 

@@ -220,6 +220,17 @@ impl State {
         self.latest.and_then(|at| self.folders.get(at)).or_else(|| self.folders.first())
     }
 
+    /// What is shown of each workspace folder: what commands are about, where that is of the folder.
+    pub fn shown(&self) -> Vec<(PathBuf, Option<Arc<View>>)> {
+        let latest = self.latest_folder();
+        let of = |root: &PathBuf| {
+            let whole = self.folders.iter().find(|folder| folder.service.is_none() && folder.root == *root);
+            let mut folders = latest.filter(|folder| folder.root == *root).into_iter().chain(whole);
+            folders.find_map(Folder::view).cloned()
+        };
+        self.roots().into_iter().map(|root| (root.clone(), of(&root))).collect()
+    }
+
     /// What a request about a document may see; `None` for documents that are not open or are
     /// no files.
     pub fn snapshot(&self, uri: &Url) -> Option<Snapshot> {

@@ -17,7 +17,7 @@ use profiler_core::view::hint::{self, Hint, Settings};
 use super::text::Text;
 use crate::anchor::Texts;
 use crate::config::ServiceScope;
-use crate::loader::Part;
+use crate::loader::{Part, Wish};
 
 /// What is shown.
 #[derive(Debug)]
@@ -42,6 +42,8 @@ pub struct View {
     pub services: Vec<Owner>,
     /// When the profile's file was written, as far as that is known.
     pub written: Option<SystemTime>,
+    /// What was wished for.
+    pub wish: Option<Wish>,
     /// Costs of other value types, once someone asked.
     others: Mutex<HashMap<usize, Arc<Costs>>>,
     /// The hints of whole files, once someone asked.
@@ -119,6 +121,7 @@ impl View {
             notes,
             services: Vec::new(),
             written: None,
+            wish: None,
             others: Mutex::default(),
             hints: Mutex::default(),
         }

@@ -11,9 +11,11 @@ use super::document::{Document, Role, Sentence, Span};
 use super::hotspots::{self, By, Options, Row};
 use super::summary::{self, Numbers};
 use super::table::{Column, Table};
+use crate::attribute::GroupId;
 use crate::attribute::analysis::{Analysis, Basis, ComparedTo};
 use crate::attribute::compare::{Comparison, Pair, SideCost};
 use crate::measure::{PointChange, Share, difference_is_noise};
+use crate::profile::LineNo;
 
 /// Fewer samples on both sides are too few to trust.
 const FEW_SAMPLES: i64 = 10;
@@ -91,6 +93,82 @@ pub fn comparison<'a>(
     document.paragraph(summary::accounting(analysis, options.explain));
     document.paragraph(summary::notes(analysis).chain(summary::notes(&compared.base)));
     document
+}
+
+/// What became of a row, beside chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It costs less than in the base.
+    Less,
+    /// It costs more.
+    More,
+    /// The difference is within what chance alone would do, or there is none.
+    WithinChance,
+    /// It differs, and how many samples that rests on is not known.
+    Unknown,
+}
+
+impl Verdict {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Less => "less",
+            Self::More => "more",
+            Self::WithinChance => "within chance",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A row that changed, as plain data.
+#[derive(Clone, Debug)]
+pub struct ChangedRow<'a> {
+    /// The side that names its file.
+    pub words: &'a Analysis,
+    /// Its file.
+    pub file: GroupId,
+    /// Its line, or where its function starts.
+    pub line: LineNo,
+    /// Its function, or the first of several.
+    pub function: Option<&'a str>,
+    /// What it costs on both sides.
+    pub pair: &'a Pair,
+    /// What to think of it.
+    pub verdict: Verdict,
+    /// `+7.7pp 925ms→1.20s`.
+    pub text: String,
+}
+
+/// What changed.
+#[derive(Clone, Debug)]
+pub struct Changes<'a> {
+    /// Amounts of both sides, and how they were made comparable: sentences.
+    pub how: String,
+    /// The rows, the largest change first.
+    pub rows: Vec<ChangedRow<'a>>,
+    /// How many rows changed by less than a tenth of a point.
+    pub small: usize,
+}
+
+/// The rows of [`comparison`] as plain data.
+pub fn changes<'a>(analysis: &'a Analysis, compared: &'a ComparedTo, by: By) -> Changes<'a> {
+    let sides = Sides::of(analysis, compared);
+    let (rows, count) = sides.changed(by);
+    let small = count - rows.len();
+    let rows = rows.into_iter().map(|listed| {
+        let (before, after) = sides.values(listed.change.pair);
+        let points = listed.change.points.map_or_else(String::new, |points| points.to_string());
+        ChangedRow {
+            words: listed.words,
+            file: listed.row.file,
+            line: listed.row.line,
+            function: listed.row.function,
+            pair: listed.change.pair,
+            verdict: listed.change.verdict(),
+            text: format!("{points} {before}{after}").trim().to_owned(),
+        }
+    });
+    Changes { how: format!("{}. {}", sides.amounts(), sides.mode()), rows: rows.collect(), small }
 }
 
 impl<'a> Sides<'a> {
@@ -324,6 +402,19 @@ impl Change<'_> {
     pub(super) fn is_few(&self) -> bool {
         let few = |side: &SideCost| side.samples.is_some_and(|samples| samples.abs() < FEW_SAMPLES);
         few(&self.pair.new) && few(&self.pair.base)
+    }
+
+    fn verdict(&self) -> Verdict {
+        let direction = match self.points {
+            Some(points) => points.direction(),
+            None => self.pair.diff_cumulative().cmp(&0),
+        };
+        match (self.is_noise, direction) {
+            (Some(true), _) | (_, Ordering::Equal) => Verdict::WithinChance,
+            (None, _) => Verdict::Unknown,
+            (Some(false), Ordering::Less) => Verdict::Less,
+            (Some(false), Ordering::Greater) => Verdict::More,
+        }
     }
 
     pub(super) fn glyph(&self) -> &'static str {
