@@ -76,7 +76,7 @@ pub struct Current {
 pub enum Side {
     /// In a file of the user's choice.
     File(PathBuf),
-    /// With a server.
+    /// From a server, or from the receiver: in no file.
     Server {
         /// What was asked, for people.
         name: String,
@@ -272,7 +272,7 @@ fn write(shown: &Path, root: &Path, view: Option<&View>, consents: &Consents) ->
     let side = |input: &Input, name: &str, profile: &Profile| -> io::Result<Side> {
         Ok(match input {
             Input::File(path) => Side::File(path.clone()),
-            Input::Remote(_) => {
+            Input::Remote(_) | Input::Received => {
                 let copy = if may_copy { Some(copy(&folder, profile)?) } else { None };
                 Side::Server { name: name.to_owned(), copy }
             }

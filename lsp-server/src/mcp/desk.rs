@@ -180,7 +180,7 @@ impl Desk {
             return Ok(());
         }
         Err(Refusal::Forbidden(
-            "this is data of a profiling server, which the user has not consented to give to assistants for this \
+            "this came from a profiling server or the receiver, which the user has not consented to give to assistants for this \
              workspace; they can with `perflens mcp consent .` in a terminal"
                 .to_owned(),
         ))
