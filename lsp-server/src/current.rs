@@ -25,6 +25,7 @@ use profiler_core::profile::Profile;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::anchor::commit;
 use crate::config::PathRule;
 use crate::config::trust::{create_private, others_can_write};
 use crate::loader::{Input, Part, Wish};
@@ -62,6 +63,10 @@ pub struct Current {
     filters: Vec<String>,
     roots: Vec<PathBuf>,
     rules: Vec<PathRule>,
+    #[serde(default)]
+    commit: Option<String>,
+    #[serde(default)]
+    commit_labels: Vec<String>,
     preferred: Option<PathBuf>,
     debug_dirs: Vec<PathBuf>,
     max_files: usize,
@@ -127,6 +132,7 @@ impl Current {
             filters,
             roots: self.roots.clone(),
             rules: self.rules.iter().map(Rule::from).collect(),
+            commits: commit::Rule { commit: self.commit.clone(), labels: self.commit_labels.clone() },
             debug_dirs: self.debug_dirs.clone(),
             max_files: self.max_files,
             max_bytes: self.max_bytes,
@@ -302,6 +308,8 @@ fn write(shown: &Path, root: &Path, view: Option<&View>, consents: &Consents) ->
         filters: wish.filters.iter().map(ToString::to_string).collect(),
         roots: wish.roots.clone(),
         rules: rules.collect(),
+        commit: wish.commits.commit.clone(),
+        commit_labels: wish.commits.labels.clone(),
         preferred: wish.preferred.clone(),
         debug_dirs: wish.debug_dirs.clone(),
         max_files: wish.max_files,

@@ -137,13 +137,17 @@ impl Seen {
         let path = self.source_path(analysis, file)?;
         let placed = analysis.groups.get(file).placement.as_ref()?.path.as_deref()?;
         let bytes = read(&path)?;
-        let stale = if let Some(measured) = self.measured(placed, &path) {
+        let anchor = analysis.groups.get(file).anchor.as_ref();
+        let is_opened =
+            self.view.texts.get(placed).is_none_or(|text| text.content() == String::from_utf8_lossy(&bytes));
+        let stale = if anchor.is_some_and(|anchor| anchor.is_changed()) && is_opened {
+            Some("measured before your edit; lines are those of the text on disk, found again as far as they are in it")
+        } else if let Some(measured) = self.measured(placed, &path) {
             (!measured.is(&bytes)).then_some(
                 "measured before your edit: the text on disk is not the one that was measured, so lines below the \
                  change have moved; measure again",
             )
-        } else if self.view.texts.get(placed).is_some_and(|opened| opened.content() != String::from_utf8_lossy(&bytes))
-        {
+        } else if !is_opened {
             Some("measured before your edit: the text on disk has changed since the profile was opened")
         } else {
             self.is_older_than(&path).then_some(
@@ -180,11 +184,12 @@ impl Seen {
         const MAX_LINE: usize = 200;
         let path = self.source_path(self.analysis(), file)?;
         let placed = self.analysis().groups.get(file).placement.as_ref()?.path.as_ref()?;
+        let is_found_again = self.analysis().groups.get(file).anchor.as_ref().is_some_and(|anchor| anchor.is_changed());
         let opened = self.view.texts.get(placed).map(|text| text.content().to_owned());
         let on_disk = || read(&path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let text = match self.measured(placed, &path) {
-            Some(measured) => opened.filter(|text| measured.is(text.as_bytes())).or_else(on_disk)?,
-            None => opened.or_else(on_disk)?,
+            Some(measured) if !is_found_again => opened.filter(|text| measured.is(text.as_bytes())).or_else(on_disk)?,
+            _ => opened.or_else(on_disk)?,
         };
         let whole = Source::new(text.as_bytes());
         let line = |number: usize| -> Cow<'_, str> {
