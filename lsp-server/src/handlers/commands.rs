@@ -19,6 +19,7 @@ use crate::lsp::client::CannotAsk;
 use crate::nearest::nearest;
 use crate::presets;
 use crate::runnable::{self, Offer};
+use crate::session::profile_test::not_trusted;
 use crate::session::recording::{self, Target};
 use crate::session::{Cause, Session};
 use crate::state::documents::file_path;
@@ -190,14 +191,20 @@ fn record(
 
 /// Profiles what is at a line; offers what the file has when none is named.
 fn profile_test(session: &Arc<Session>, file: Option<String>, line: Option<u32>) -> Result<Value, Error> {
-    let (path, offers) = {
+    let (path, offers, not_trusted) = {
         let state = session.state();
         let file = file.or_else(|| Some(state.picked.as_ref()?.to_string_lossy().into_owned()));
         let file = file.ok_or_else(|| invalid("no document is open; name a file"))?;
         let snapshot = snapshot(&state, &file)?;
-        (snapshot.document.path.clone(), snapshot.offers())
+        let path = snapshot.document.path.clone();
+        // Of a workspace that is not trusted, nobody knows the tasks.
+        let not_trusted = state.folder_of(&path).and_then(|at| not_trusted(&state.folders[at]));
+        (path, snapshot.offers(), not_trusted)
     };
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if let Some(why) = not_trusted.filter(|_| offers.is_empty()) {
+        return Err(invalid(why));
+    }
     if offers.is_empty() {
         return Err(invalid(format!(
             "{name} has no test, benchmark or program that is known; [tasks] in perflens.toml can name a command for it"

@@ -21,6 +21,7 @@ use crate::loader::Input;
 use crate::lsp::client::CannotAsk;
 use crate::runnable::{Offer, Order};
 use crate::state::State;
+use crate::state::folder::Folder;
 
 /// How long the last load of a recording is waited for, to tell what it shows.
 const LOAD_PATIENCE: Duration = Duration::from_secs(20);
@@ -55,12 +56,8 @@ impl Session {
             let state = &mut *state;
             let at = state.folder_of(file).ok_or("no folder is open")?;
             let own = &state.folders[at];
-            if own.trust != Trust::Trusted {
-                let root = own.root.display();
-                return Err(format!(
-                    "{root} is not trusted, so nothing of it is built or run; perflens.trustWorkspace trusts it, or in a \
-                     terminal: perflens trust {root}"
-                ));
+            if let Some(why) = not_trusted(own) {
+                return Err(why);
             }
             let root = own.root.clone();
             let mut order =
@@ -213,6 +210,17 @@ impl Session {
             self.load(at, Cause::Command);
         }
     }
+}
+
+/// Why nothing of a folder runs, and what to do about it.
+pub fn not_trusted(folder: &Folder) -> Option<String> {
+    let root = folder.root.display();
+    (folder.trust != Trust::Trusted).then(|| {
+        format!(
+            "{root} is not trusted, so nothing of it is built or run; perflens.trustWorkspace trusts it, or in a \
+             terminal: perflens trust {root}"
+        )
+    })
 }
 
 impl Profiled {

@@ -1,0 +1,91 @@
+-- Drives "profile this" with the plug-in on the project of tests/projects/c, with sums.c open: refused,
+-- trusted, profiled, changed, profiled again, compared.
+--
+-- nvim --headless -u plugin-init.lua sums.c -c 'luafile profile.lua'
+
+local checks = dofile(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)) .. '/checks.lua')
+local check = checks.check
+local buffer = vim.api.nvim_get_current_buf()
+
+checks.of('profile this')
+
+local PATIENCE = 60000
+local notified = {}
+vim.notify = function(text) notified[#notified + 1] = text end
+
+-- Messages of the server are shown by Neovim itself.
+local shown = {}
+local show_message = vim.lsp.handlers['window/showMessage']
+vim.lsp.handlers['window/showMessage'] = function(error, message, ...)
+  shown[#shown + 1] = message.message
+  return show_message(error, { type = 4, message = message.message }, ...)
+end
+
+local function says(pattern)
+  local all
+  local ok = vim.wait(PATIENCE, function()
+    all = table.concat(vim.list_extend(vim.list_slice(shown), notified), '\n')
+    return all:find(pattern) ~= nil
+  end, 50)
+  shown, notified = {}, {}
+  return ok, all
+end
+
+local function line_of(text)
+  for number, line in ipairs(vim.api.nvim_buf_get_lines(buffer, 0, -1, false)) do
+    if line:find(text, 1, true) then return number end
+  end
+end
+
+local function at(drawn, text) return drawn[tostring(line_of(text))] or '' end
+
+local function hint_has(name, text, pattern)
+  local last
+  local ok = vim.wait(PATIENCE, function()
+    last = at(checks.drawn(buffer, '^perflens%.hints$'), text)
+    return last:find(pattern) ~= nil
+  end, 100)
+  check(name, ok, last)
+end
+
+local function profile()
+  vim.api.nvim_win_set_cursor(0, { line_of('test_sums(uint64_t'), 0 })
+  vim.cmd('Perflens profileTest')
+end
+
+-- The question whether to compare is answered.
+vim.ui.select = function(items, _, choose) choose(items[1], 1) end
+vim.fn.confirm = function() return 1 end
+vim.fn.inputlist = function() return 1 end
+
+checks.run(function()
+  vim.wait(PATIENCE, function() return #vim.lsp.get_clients() > 0 end, 20)
+  local root = vim.fs.dirname(vim.api.nvim_buf_get_name(buffer))
+  profile()
+  local ok, all = says('is not trusted')
+  check('an untrusted workspace runs nothing', ok, all)
+
+  vim.cmd('Perflens trustWorkspace ' .. root)
+  local titles
+  ok = vim.wait(PATIENCE, function()
+    titles = checks.drawn(buffer, '^perflens%.lenses$')
+    return at(titles, 'test_sums(uint64_t'):find('profile this function') ~= nil
+  end, 100)
+  check('the task has its lens', ok, titles)
+
+  profile()
+  ok, all = says('samples in')
+  check('it is profiled, without its set-up', ok and all:find('set%-up and left out') ~= nil, all)
+  hint_has('the hot line has two thirds', '/* hot */', '6%d%.%d%%')
+  hint_has('the steady line has one', '/* steady */', '3%d%.%d%%')
+
+  local number = line_of('/* hot */')
+  local line = vim.api.nvim_buf_get_lines(buffer, number - 1, number, false)[1]
+  vim.api.nvim_buf_set_lines(buffer, number - 1, number, false, { (line:gsub('2 %* rounds', '1 * rounds')) })
+  vim.cmd('silent write')
+  profile()
+  ok, all = says('samples in')
+  check('and profiled again', ok, all)
+  hint_has('what became cheaper is marked', '/* hot */', '▼')
+  checks.stop_all()
+end)
