@@ -254,11 +254,12 @@ fn a_test_in_rust_has_its_lines_and_an_edit_shows() {
             |text| hints.iter().find(|hint| hint.starts_with(&format!("{}:", line_of(&project.file, text)))).cloned();
         at("// hot").filter(|hint| hint.contains('▼')).zip(Some(at("// steady")))
     });
-    // Of shares, that is from two thirds to one half.
+    // The recordings tell that their work is the same, so that is a third of the base; of shares it
+    // would be a sixth.
     let change = percent_before(hot.split_once("pp").unwrap().0, "pp");
-    assert!((10.0..24.0).contains(&change), "{hot}");
+    assert!((25.0..42.0).contains(&change), "{hot}");
     assert!(steady.as_ref().is_none_or(|steady| !steady.contains('▼')), "{steady:?}");
-    // Of values, which the same work makes comparable, one halves and the other stays.
+    // One halves and the other stays.
     let (hot, steady) = (project.ratio("// hot"), project.ratio("// steady"));
     assert!((0.35..0.65).contains(&hot) && (0.75..1.25).contains(&steady), "hot × {hot}, steady × {steady}");
 }

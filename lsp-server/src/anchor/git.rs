@@ -69,7 +69,10 @@ fn is_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn git(folder: &Path) -> Command {
+/// Git in a folder, told to run nothing that the repository or anybody's settings name, to write
+/// nothing and to fetch nothing. Filters are the exception: what would read files of the work tree
+/// must not be asked for.
+pub(crate) fn command(folder: &Path) -> Command {
     let mut command = Command::new("git");
     command.env_clear();
     if let Some(path) = std::env::var_os("PATH") {
@@ -98,7 +101,7 @@ fn git(folder: &Path) -> Command {
 
 /// The first line of an answer.
 fn ask(folder: &Path, arguments: &[&str]) -> Option<String> {
-    let mut child = git(folder).args(arguments).spawn().ok()?;
+    let mut child = command(folder).args(arguments).spawn().ok()?;
     let output = child.stdout.take()?;
     let reader = std::thread::spawn(move || {
         let mut text = String::new();
@@ -139,7 +142,7 @@ struct OutOfStep;
 
 impl Objects {
     fn open(folder: &Path) -> Option<Self> {
-        let mut child = git(folder).args(["cat-file", "--batch"]).stdin(Stdio::piped()).spawn().ok()?;
+        let mut child = command(folder).args(["cat-file", "--batch"]).stdin(Stdio::piped()).spawn().ok()?;
         let output = BufReader::new(child.stdout.take()?);
         Some(Self { child, output })
     }

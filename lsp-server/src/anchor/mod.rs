@@ -12,7 +12,7 @@
 //! What is not here: comparing texts (`profiler_core::anchor`).
 
 pub mod commit;
-mod git;
+pub(crate) mod git;
 mod recorded;
 
 use std::collections::HashMap;

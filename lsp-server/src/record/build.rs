@@ -9,6 +9,7 @@ use std::sync::Arc;
 use profiler_core::demangle::demangle;
 use profiler_core::profile::{
     BuildError, FuncId, Label, LabelValue, Line, LineNo, LocId, MapId, Mapping, Profile, ProfileBuilder, ValueType,
+    Work,
 };
 use profiler_core::symbolize::Frame as Named;
 use profiler_ebpf::protocol::EventKind;
@@ -28,6 +29,8 @@ pub(crate) struct Head {
     pub(crate) program: String,
     /// How it was recorded, in one line.
     pub(crate) how: String,
+    /// How much was done, where that is known.
+    pub(crate) work: Option<Work>,
 }
 
 /// The value types for what was sampled, with their columns; the last of them is shown first.
@@ -113,6 +116,7 @@ pub(crate) fn profile(stacks: &Stacks, names: &Names, head: &Head) -> Result<Pro
 /// What is worth keeping with the profile: it is all that a reader of the file has.
 fn comments(stacks: &Stacks, head: &Head) -> Vec<String> {
     let mut comments = vec![format!("{}: {}", head.program, head.how)];
+    comments.extend(head.work.as_ref().map(ToString::to_string));
     let (all, complete) = (stacks.samples, stacks.complete);
     if all > 0 && complete < all {
         let reasons: Vec<String> = stacks.ends.iter().map(|(why, count)| format!("{why}: {count}")).collect();

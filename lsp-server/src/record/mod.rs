@@ -51,7 +51,7 @@ use stacks::Stacks;
 use store::{About, Store, write_profile};
 use tools::Preparation;
 
-use crate::runnable::Work;
+use crate::runnable::{Kind, Work};
 
 /// How long listing a workspace's files may take, to find out which of them have costs.
 const LISTING_DEADLINE: Duration = Duration::from_secs(20);
@@ -91,8 +91,16 @@ pub(crate) struct Test {
     pub(crate) input: Option<OwnedFd>,
     /// Where it tells how it went.
     pub(crate) report: Option<PipeReader>,
+    /// What it is.
+    pub(crate) kind: Kind,
     /// Iterations of a benchmark.
     pub(crate) iterations: u64,
+}
+
+impl Test {
+    fn work(&self, tested: &Tested) -> Work {
+        Work { runs: tested.report.runs, iterations: self.iterations }
+    }
 }
 
 /// What came of a test.
@@ -175,7 +183,7 @@ pub(crate) fn perform(mut job: Job, stop: &AtomicBool, ui: &mut dyn Ui) -> Resul
             is_told: false,
         }),
         names: Names::new(files),
-        head: Head { events: job.request.events.clone(), program: program.clone(), how: String::new() },
+        head: Head { events: job.request.events.clone(), program: program.clone(), how: String::new(), work: None },
         live: job.is_live.then(|| Live { path: path.clone(), last: Instant::now(), cost: Duration::ZERO }),
     };
     let outcome = run::record(&job.request, &preparation, stop, &mut watcher)?;
@@ -223,6 +231,8 @@ fn finish(
         return Err(std::iter::once(why).chain(notes).collect::<Vec<_>>().join("; "));
     }
     names.look_up(&stacks, &CancelFlag::new());
+    head.work =
+        job.test.as_ref().zip(tested.as_ref()).and_then(|(test, tested)| test.work(tested).of(&test.key, test.kind));
     let profile = build::profile(&stacks, names, head).map_err(|error| format!("the recording: {error}"))?;
     if let (Some(tested), Some(test)) = (&mut tested, &job.test) {
         tested.count(&profile, &test.under, ui);
@@ -345,7 +355,7 @@ fn about(job: &Job, how: &str, tested: Option<&Tested>) -> About {
     let mut about = About { how: how.to_owned(), ..About::default() };
     if let (Some(test), Some(tested)) = (&job.test, tested) {
         about.test.clone_from(&test.key);
-        about.work = Work { runs: tested.report.runs, iterations: test.iterations };
+        about.work = test.work(tested);
     }
     match &job.request.target {
         Target::Command(command) => {

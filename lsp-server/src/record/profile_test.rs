@@ -144,6 +144,7 @@ fn recorded(
             enough: ENOUGH,
             input: Some(keeps_going.into()),
             report: Some(report),
+            kind: order.runnable.kind,
             iterations: plan.iterations,
         }),
         workspace: folders.workspace.clone(),
@@ -254,6 +255,11 @@ fn with_own(
         return Err("no folder to keep recordings in is known; set HOME".to_owned());
     };
     let store = Store::new(recordings, &folders.workspace);
+    let work = Work { runs: tested.report.runs, iterations: plan.iterations };
+    let profile = match work.of(&order.key(), order.runnable.kind) {
+        Some(work) => profile.with_comment(work.to_string()),
+        None => profile,
+    };
     let fail = |error: std::io::Error| format!("{}: it can't be written to: {error}", store.folder().display());
     let path = store.new_path(&file_name(name), SystemTime::now()).map_err(fail)?;
     write_profile(&profile, &path).map_err(fail)?;
@@ -262,7 +268,7 @@ fn with_own(
     let about = About {
         command: words.map(|word| word.to_string_lossy().into_owned()).collect(),
         test: order.key(),
-        work: Work { runs: tested.report.runs, iterations: plan.iterations },
+        work,
         how: how.clone(),
         ..About::default()
     };

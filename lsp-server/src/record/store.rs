@@ -16,7 +16,6 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use profiler_core::encode::pprof;
@@ -25,6 +24,7 @@ use profiler_ebpf::preload;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::anchor::git;
 use crate::runnable::Work;
 
 /// Most recordings of one workspace.
@@ -286,22 +286,19 @@ fn write_private(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<(
 
 /// The commit of a workspace and whether its files differ from it, as git says.
 ///
-/// Git is told to run nothing that the repository names, and to write nothing.
+/// Whether a file differs is told by its times and size alone: to compare texts, git would run the
+/// filters that a repository names. A file that was written again as it was counts as different.
 fn git_state(workspace: &Path) -> (Option<String>, Option<bool>) {
-    let git = |arguments: &[&str]| {
-        let output = Command::new("git")
-            .args(["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
-            .args(arguments)
-            .current_dir(workspace)
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output()
-            .ok()?;
+    let lines = |arguments: &[&str]| {
+        let output = git::command(workspace).args(arguments).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
-    let commit = git(&["rev-parse", "--verify", "HEAD"]);
-    let changes = commit.as_ref().and_then(|_| git(&["status", "--porcelain", "--untracked-files=no"]));
-    (commit, changes.map(|changes| !changes.is_empty()))
+    let commit = lines(&["rev-parse", "--verify", "HEAD"]);
+    let files = lines(&["diff-files", "--name-only"]);
+    let staged = lines(&["diff-index", "--cached", "--name-only", "HEAD"]);
+    let differs = files.zip(staged).map(|(files, staged)| !files.is_empty() || !staged.is_empty());
+    let dirty = commit.as_ref().and(differs);
+    (commit, dirty)
 }
 
 /// Bytes as hexadecimal digits.

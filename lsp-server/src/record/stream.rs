@@ -41,6 +41,7 @@ pub(crate) fn profile(from: impl Read) -> Result<Profile, String> {
         events: stacks.kinds(),
         program: stacks.processes.first().map(|instance| instance.process.name.clone()).unwrap_or_default(),
         how: format!("with {}", helper::method_in_words(stacks.hello.clone().unwrap_or_default().method())),
+        work: None,
     };
     build::profile(&stacks, &names, &head).map_err(|error| error.to_string())
 }

@@ -202,6 +202,19 @@ pub struct Work {
     pub iterations: u64,
 }
 
+impl Work {
+    /// The same for the profile, under a name that only recordings of the same thing have; `None`
+    /// where nobody knows how much was done: by a benchmark that chooses its iterations, or a program
+    /// that may well run until it is stopped.
+    pub fn of(self, key: &str, kind: Kind) -> Option<profiler_core::profile::Work> {
+        if kind == Kind::Main || (kind == Kind::Benchmark && self.iterations == 0) {
+            return None;
+        }
+        let amount = u64::from(self.runs).saturating_mul(self.iterations.max(1));
+        (amount > 0).then(|| profiler_core::profile::Work { amount, name: key.to_owned() })
+    }
+}
+
 impl Order {
     /// By what recordings of the same thing are told: file and name.
     pub fn key(&self) -> String {

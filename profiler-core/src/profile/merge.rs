@@ -89,6 +89,13 @@ impl Profile {
         self
     }
 
+    /// Adds to the comments of its producer.
+    #[must_use]
+    pub fn with_comment(mut self, comment: String) -> Self {
+        self.meta.comments.push(comment);
+        self
+    }
+
     /// Adds to what is to be known about the profile: sentences for the user.
     #[must_use]
     pub fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
