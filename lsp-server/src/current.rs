@@ -139,6 +139,11 @@ impl Current {
         })
     }
 
+    /// Whether any of it is a file of this machine.
+    pub fn is_local(&self) -> bool {
+        [Some(&self.profile), self.base.as_ref()].into_iter().flatten().any(|side| matches!(side, Side::File(_)))
+    }
+
     /// Whether any of it came from a server.
     pub fn is_of_server(&self) -> bool {
         [Some(&self.profile), self.base.as_ref()].into_iter().flatten().any(|side| matches!(side, Side::Server { .. }))

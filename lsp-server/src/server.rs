@@ -279,10 +279,12 @@ impl LanguageServer for Server {
         if parameters.context.only.is_some_and(|only| !only.contains(&CodeActionKind::EMPTY)) {
             return Ok(Some(Vec::new()));
         }
-        let state = self.session.state();
-        let snapshot = state.snapshot(&parameters.text_document.uri);
+        let (snapshot, offers) = {
+            let state = self.session.state();
+            (state.snapshot(&parameters.text_document.uri), state.offers.clone())
+        };
         let here = snapshot.map(|snapshot| actions::actions(&snapshot, parameters.range)).unwrap_or_default();
-        Ok(Some(state.offers.iter().cloned().map(CodeActionOrCommand::Command).chain(here).collect()))
+        Ok(Some(offers.iter().cloned().map(CodeActionOrCommand::Command).chain(here).collect()))
     }
 
     async fn prepare_call_hierarchy(

@@ -54,7 +54,7 @@ fn twice_as_fast_is_improved_there_and_unchanged_elsewhere() {
         ▼ −24.5pp  5.8  20.0s→15.1s  improved   main      main.rs
         ≈  +0.5pp  4.4  10.0s→10.1s  unchanged  print     main.rs
 
-        ± is the 95 % confidence interval, by the numbers of samples; a change matters from 10pp on.
+        ± is the 95 % confidence interval, by the numbers of samples: what is beyond it is a change; what is not is unchanged, or inconclusive where ± is more than 10pp.
     "#]]
     .assert_eq(&text(&[&base, &new], &["--same-work"]));
     // Without knowing that the work is the same, only shares compare.
@@ -70,7 +70,7 @@ fn twice_as_fast_is_improved_there_and_unchanged_elsewhere() {
         ▼ −16.9pp  4.2  50.0%→33.1%  improved   parse     main.rs
         ▲ +16.9pp  5.2  50.0%→66.9%  regressed  print     main.rs
 
-        ± is the 95 % confidence interval, by the numbers of samples; a change matters from 10pp on.
+        ± is the 95 % confidence interval, by the numbers of samples: what is beyond it is a change; what is not is unchanged, or inconclusive where ± is more than 10pp.
     "#]].assert_eq(&text(&[&base, &new], &[]));
 }
 
@@ -132,6 +132,12 @@ fn wrong_words_are_told() {
     assert_eq!(odd.code, Some(2));
     assert!(odd.stderr.contains("BASE NEW BASE NEW"), "{}", odd.stderr);
     assert_eq!(check(&[&base, &base], &["--matters", "-1"]).code, Some(2));
+    // Without counts of samples nothing is known of chance, and nothing is called unchanged.
+    let heap = folder.path().join("heap.pb.gz");
+    Mini::parse("inuse_space/bytes\nmain.rs:5 main = 1000").write_to(&heap);
+    let uncounted = check(&[&heap, &heap], &[]);
+    assert_eq!(uncounted.code, Some(1));
+    assert!(uncounted.stderr.contains("don't count samples"), "{}", uncounted.stderr);
     assert_eq!(check(&[&base, &folder.path().join("none")], &[]).code, Some(1));
 }
 
@@ -159,7 +165,7 @@ fn the_report_is_markdown_for_a_pull_request() {
         ≈  +0.5pp  4.4  10.0s→10.1s  unchanged  print     main.rs
         ```
 
-        ± is the 95 % confidence interval, by the numbers of samples; a change matters from 10pp on.
+        ± is the 95 % confidence interval, by the numbers of samples: what is beyond it is a change; what is not is unchanged, or inconclusive where ± is more than 10pp.
     "#]]
     .assert_eq(&output.stdout);
 }

@@ -20,7 +20,7 @@ Examples:
       every pair")]
 pub(super) struct Arguments {
     /// Base and new version, alternating: one pair of profiles or more
-    #[arg(value_name = "BASE NEW", num_args = 2.., required = true)]
+    #[arg(value_names = ["BASE", "NEW"], num_args = 2.., required = true)]
     profiles: Vec<PathBuf>,
 
     #[command(flatten)]
@@ -34,7 +34,8 @@ pub(super) struct Arguments {
     #[arg(long, conflicts_with = "normalize")]
     same_work: bool,
 
-    /// From how many points of the base's total on a change matters; below, it is called unchanged
+    /// How wide the interval of chance may be, in points of the base's total, for what lies in it to be
+    /// called unchanged; beyond, it is inconclusive: record longer, or more pairs
     #[arg(long, value_name = "POINTS", default_value_t = 10.0, value_parser = points)]
     matters: f64,
 
@@ -82,7 +83,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         pairs.push(compared(arguments, base, new)?);
     }
     let options = Options { matters: arguments.matters / 100.0, top: arguments.top };
-    let check = check::check(&pairs, &options);
+    let check = check::check(&pairs, &options).map_err(|error| Failure::Input(error.to_string()))?;
     let name = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let (new, base) = (name(&arguments.profiles[1]), name(&arguments.profiles[0]));
     match arguments.format {

@@ -196,6 +196,10 @@ impl Desk {
         };
         let data = if current.is_of_server() { Data::Server } else { Data::Local };
         self.check(root, data)?;
+        // A local side beside one of a server needs its own leave.
+        if current.is_local() {
+            self.check(root, Data::Local)?;
+        }
         let wish = self.places.shown().and_then(|shown| current.wish(&shown));
         let wish = wish.ok_or_else(|| {
             Refusal::Failed(if data == Data::Server {
@@ -247,11 +251,10 @@ impl Desk {
     /// What a recording says the workspace's files were.
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     fn measured(&self, root: &Path, profile: &Path) -> BTreeMap<PathBuf, String> {
-        let is_recording = self.places.recordings.as_deref().is_some_and(|all| {
-            let all = all.canonicalize().unwrap_or_else(|_| all.to_owned());
-            profile.canonicalize().is_ok_and(|profile| profile.starts_with(all))
-        });
-        let about = crate::record::store::About::read(profile).filter(|_| is_recording).unwrap_or_default();
+        if !crate::record::store::is_recording(self.places.recordings.as_deref(), profile) {
+            return BTreeMap::new();
+        }
+        let about = crate::record::store::About::read(profile).unwrap_or_default();
         about.files.into_iter().map(|text| (root.join(text.path), text.hash)).collect()
     }
 
@@ -355,8 +358,10 @@ impl Desk {
         let own = plain(&subject.wish, subject.wish.profile.clone(), subject.wish.parts.clone());
         ids.insert(id.clone(), Subject { wish: own, ..subject.clone() });
         if let (Some(id), Some(base)) = (&base_id, &wish.base) {
+            let measured = base.file().map(|path| self.measured(root, path)).unwrap_or_default();
+            let data = if base.file().is_some() { Data::Local } else { Data::Server };
             let wish = plain(&subject.wish, base.clone(), Vec::new());
-            ids.entry(id.clone()).or_insert_with(|| Subject { wish, name: None, ..subject.clone() });
+            ids.entry(id.clone()).or_insert_with(|| Subject { wish, data, measured, name: None, ..subject.clone() });
         }
         drop(ids);
         let seen = Arc::new(Seen {

@@ -12,6 +12,7 @@ use profiler_core::cancel::CancelFlag;
 use profiler_core::profile::combine::combine;
 use profiler_core::profile::{BuildError, LabelValue, Profile, ValueType};
 use profiler_core::symbolize::ProfileError;
+use profiler_core::view::data;
 use tokio::sync::Notify;
 
 use crate::symbols::Places;
@@ -26,6 +27,8 @@ const SMALL: usize = 1 << 20;
 const MAX_TYPES: usize = 32;
 /// Most names that are counted apart.
 const MAX_NAMES: usize = 64;
+/// Most characters of one.
+const MAX_NAME: usize = 100;
 /// Beyond this, the sum of a value type could not be shown.
 const MAX_TOTAL: i128 = i64::MAX as i128 / 2;
 
@@ -186,7 +189,7 @@ impl Window {
         let slot = self.slot(now);
         let mut held = self.held();
         held.expire(slot);
-        let slots = held.segments.front().map_or(0, |first| slot - first.slot + 1);
+        let slots = held.segments.front().map_or(0, |first| slot.saturating_sub(first.slot) + 1);
         let age = (self.length / SLOTS).saturating_mul(u32::try_from(slots).unwrap_or(u32::MAX));
         Extent { samples: held.segments.iter().map(Segment::samples).sum(), bytes: held.bytes, age }
     }
@@ -290,6 +293,7 @@ impl Held {
     fn count(&mut self, segment: &Segment) {
         self.counts.samples += segment.samples();
         for (name, samples) in names(&segment.profile) {
+            let name = &*data::shown_within(name, MAX_NAME);
             let is_counted = self.counts.from.len() < MAX_NAMES || self.counts.from.contains_key(name);
             if is_counted {
                 *self.counts.from.entry(name.to_owned()).or_default() += samples;

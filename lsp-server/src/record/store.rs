@@ -236,8 +236,23 @@ pub fn newest_of_test(recordings: &Path, workspace: &Path, test: &str) -> Option
 impl About {
     /// What is kept beside a profile.
     pub fn read(profile: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(beside(profile)).ok()?).ok()
+        serde_json::from_slice(&read_kept(&beside(profile))?).ok()
     }
+}
+
+/// Most bytes of a file that is kept with a recording.
+const MAX_KEPT: u64 = 64 << 20;
+
+/// A file of ours, unless something else lies under its name: what is no regular file may never end.
+pub(crate) fn read_kept(path: &Path) -> Option<Vec<u8>> {
+    let metadata = fs::symlink_metadata(path).ok()?;
+    (metadata.is_file() && metadata.len() <= MAX_KEPT).then(|| fs::read(path).ok())?
+}
+
+/// Whether a profile lies among the recordings: only there is what lies beside it ours.
+pub(crate) fn is_recording(recordings: Option<&Path>, profile: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    recordings.and_then(real).zip(real(profile)).is_some_and(|(all, profile)| profile.starts_with(all))
 }
 
 /// The file beside a profile.

@@ -107,7 +107,7 @@ fn plan(order: &Order, _: &mut dyn Steps) -> Result<Plan, String> {
     } else if let Some(jest) = jest {
         let run = Words::new("node", &folder).arg(jest);
         let run = run.args(["--runInBand", "--watchAll=false", "--coverage=false", "--runTestsByPath"]);
-        (run.arg(&order.file).args(["--testNamePattern".to_owned(), format!("{}$", pattern(name))]), &["0 passed"])
+        (run.arg(&order.file).arg(format!("--testNamePattern={}$", pattern(name))), &["0 passed"])
     } else {
         return Err(name_a_task(order, "it uses neither node:test nor jest"));
     };

@@ -36,6 +36,8 @@ pub(super) struct Token<'t> {
     pub(super) column: u32,
     /// How many brackets are open around it; those of a pair have the same.
     pub(super) depth: u32,
+    /// Of an opening bracket, how many tokens later its pair closes; 0 where none does.
+    closes_after: usize,
 }
 
 impl Token<'_> {
@@ -50,20 +52,28 @@ impl Token<'_> {
 
 /// The tokens of a text.
 pub(super) fn tokens(text: &str, dialect: Dialect) -> Vec<Token<'_>> {
-    let mut reader =
-        Reader { text, bytes: text.as_bytes(), dialect, at: 0, line: 0, line_start: 0, depth: 0, tokens: Vec::new() };
+    let mut reader = Reader {
+        text,
+        bytes: text.as_bytes(),
+        dialect,
+        at: 0,
+        line: 0,
+        line_start: 0,
+        depth: 0,
+        open: Vec::new(),
+        tokens: Vec::new(),
+    };
     reader.run();
     reader.tokens
 }
 
 /// The token that closes the bracket at an index; the last one where none does.
 pub(super) fn closing(tokens: &[Token<'_>], open: usize) -> usize {
-    let Some(bracket) = tokens.get(open) else { return tokens.len().saturating_sub(1) };
-    let is_end = |token: &Token<'_>| {
-        token.depth == bracket.depth && token.kind == Kind::Sign && matches!(token.text, ")" | "]" | "}")
-    };
-    let after = tokens[open + 1..].iter().position(is_end);
-    after.map_or(tokens.len() - 1, |after| open + 1 + after)
+    let last = tokens.len().saturating_sub(1);
+    match tokens.get(open).map_or(0, |bracket| bracket.closes_after) {
+        0 => last,
+        after => (open + after).min(last),
+    }
 }
 
 struct Reader<'t> {
@@ -74,6 +84,8 @@ struct Reader<'t> {
     line: u32,
     line_start: usize,
     depth: u32,
+    /// Positions of the brackets that are open.
+    open: Vec<usize>,
     tokens: Vec<Token<'t>>,
 }
 
@@ -122,7 +134,7 @@ impl Reader<'_> {
         let column = u32::try_from(column).unwrap_or(u32::MAX);
         // Ends of tokens are ASCII, or the end of a word, which takes whole characters.
         let text = self.text.get(begin..end.max(begin)).unwrap_or_default();
-        self.tokens.push(Token { kind, text, line, column, depth: self.depth });
+        self.tokens.push(Token { kind, text, line, column, depth: self.depth, closes_after: 0 });
     }
 
     fn end_of_line(&self) -> usize {
@@ -293,10 +305,14 @@ impl Reader<'_> {
         let byte = self.bytes[begin];
         if matches!(byte, b')' | b']' | b'}') {
             self.depth = self.depth.saturating_sub(1);
+            if let Some(open) = self.open.pop() {
+                self.tokens[open].closes_after = self.tokens.len() - open;
+            }
         }
         self.push(Kind::Sign, begin, self.at, self.line, begin - self.line_start);
         if matches!(byte, b'(' | b'[' | b'{') {
             self.depth += 1;
+            self.open.push(self.tokens.len() - 1);
         }
     }
 }

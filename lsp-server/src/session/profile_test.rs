@@ -40,6 +40,12 @@ pub(super) struct Tested {
     failure: Option<String>,
 }
 
+/// Whether a file is below a folder, links followed.
+fn is_inside(file: &Path, root: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    real(file).zip(real(root)).is_some_and(|(file, root)| file.starts_with(root))
+}
+
 /// A test that is being profiled.
 #[derive(Clone, Debug)]
 pub(super) struct Profiled {
@@ -60,6 +66,14 @@ impl Session {
                 return Err(why);
             }
             let root = own.root.clone();
+            // Trust in a folder says nothing about files elsewhere, be they reached by a link in it.
+            if !is_inside(file, &root) {
+                return Err(format!(
+                    "{} is outside of {}, whose trust does not reach there",
+                    file.display(),
+                    root.display()
+                ));
+            }
             let mut order =
                 Order { root, file: file.to_owned(), runnable: offer.runnable, task: offer.task, work: None };
             order.work = newest(state, &order).map(|(_, work)| work);

@@ -112,6 +112,10 @@ pub struct Snapshot {
 impl Snapshot {
     /// What of the document can be profiled.
     pub fn offers(&self) -> Vec<Offer> {
+        // The first folder stands in for what belongs to none; nothing there is run in its name.
+        if !self.document.path.starts_with(&self.root) {
+            return Vec::new();
+        }
         runnable::offers(self.document.runnables(), &self.config.tasks, &self.root, &self.document.path)
     }
 }

@@ -72,9 +72,21 @@ struct Runs {
     pairs: Vec<Option<RunPair>>,
 }
 
+/// A profile that counts no samples: what of it is chance can't be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the profiles don't count samples, so chance can't be told from a change; `perflens report NEW --base OLD` shows \
+     the differences"
+)]
+pub struct Uncounted;
+
 /// Judges all functions of all pairs, at least one; with a workspace its own ones.
-pub fn check<'a>(pairs: &'a [Pair], options: &Options) -> Check<'a> {
+pub fn check<'a>(pairs: &'a [Pair], options: &Options) -> Result<Check<'a>, Uncounted> {
     let sides: Vec<Sides<'_>> = pairs.iter().map(|(new, compared)| Sides::of(new, compared)).collect();
+    let counts = |analysis: &Analysis| analysis.profile.sample_count_type().is_some();
+    if !sides.iter().all(|sides| counts(sides.new) && counts(sides.base)) {
+        return Err(Uncounted);
+    }
     let is_by_share = sides.iter().any(Sides::is_by_share);
     let whole = if is_by_share {
         PARTS as f64
@@ -123,7 +135,7 @@ pub fn check<'a>(pairs: &'a [Pair], options: &Options) -> Check<'a> {
     });
     let totals: Option<Vec<RunPair>> = sides.iter().map(total).collect();
     let total = totals.filter(|_| !is_by_share).and_then(|totals| Judged::of(&totals, matters));
-    Check { pairs, total, rows, whole, is_by_share }
+    Ok(Check { pairs, total, rows, whole, is_by_share })
 }
 
 fn run_pair(sides: &Sides<'_>, is_by_share: bool, new: &SideCost, base: &SideCost) -> Option<RunPair> {
@@ -193,7 +205,8 @@ impl Check<'_> {
             document.table(caption, self.table(shown), more.into_iter().collect());
         }
         document.paragraph([Sentence::default().faint(format!(
-            "± is the 95 % confidence interval, by the numbers of samples{}; a change matters from {:.0}pp on.",
+            "± is the 95 % confidence interval, by the numbers of samples{}: what is beyond it is a change; what is not is \
+             unchanged, or inconclusive where ± is more than {:.0}pp.",
             if self.pairs.len() > 1 { " and by how much runs differ" } else { "" },
             options.matters * 100.0
         ))]);
