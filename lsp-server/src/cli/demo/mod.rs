@@ -67,8 +67,10 @@ fn document(demo: &Demo) -> Document {
     document.paragraph([
         Sentence::default().strong("Beside the code, in your editor").text(": for Neovim 0.11, in init.lua"),
         Sentence::new("  ").command("vim.lsp.config('perflens', { cmd = { 'perflens', 'lsp' },"),
+        Sentence::new("  ").command("  root_markers = { 'perflens.toml', '.git' },"),
         Sentence::new("  ").command("  init_options = { source = { file = 'cpu.pb.gz' } } })"),
         Sentence::new("  ").command("vim.lsp.enable('perflens')"),
+        Sentence::new("  ").command("vim.lsp.inlay_hint.enable(true)"),
         Sentence::new("Helix, VS Code, Emacs and others are in docs/editors.md."),
     ]);
     document
