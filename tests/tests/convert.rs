@@ -128,3 +128,28 @@ fn a_name_that_says_no_format_is_asked_about() {
     assert!(output.stderr.contains("which format is that?"), "{}", output.stderr);
     assert!(!to.exists());
 }
+
+/// Before anything is read, built or run for nothing.
+#[test]
+fn a_bad_target_is_told_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let profile = folder.path().join("cpu.folded");
+    std::fs::write(&profile, "main;work 5\n").unwrap();
+    let marker = folder.path().join("ran");
+    let touch = format!("touch {}", marker.display());
+    let (here, nowhere) = (folder.path().to_str().unwrap(), folder.path().join("none/p.pb.gz"));
+    let (profile, nowhere) = (profile.to_str().unwrap(), nowhere.to_str().unwrap());
+    for (arguments, sentence) in [
+        (vec!["convert", profile, nowhere], "there is no such folder"),
+        (vec!["convert", profile, here, "--format", "pprof"], "it is a folder"),
+        (vec!["convert", profile, profile], "replaced by its own copy"),
+        (vec!["record", "-o", nowhere, "--", "sh", "-c", &touch], "there is no such folder"),
+        (vec!["otlp", "--for", "600s", "-o", nowhere], "there is no such folder"),
+    ] {
+        let output = Run::new(arguments.clone()).output();
+        assert_eq!(output.code, Some(1), "{arguments:?}");
+        assert!(output.stderr.contains(sentence), "{arguments:?}: {}", output.stderr);
+    }
+    assert!(!marker.exists(), "the program ran");
+    assert_eq!(std::fs::read_to_string(profile).unwrap(), "main;work 5\n");
+}

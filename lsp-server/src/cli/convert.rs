@@ -71,6 +71,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             ))
         })?,
     };
+    check_target(&arguments.to)?;
+    let real = |path: &Path| path.canonicalize().ok();
+    if real(&arguments.from).is_some_and(|from| real(&arguments.to) == Some(from)) {
+        let name = arguments.to.display();
+        return Err(Failure::Input(format!("{name}: it would be replaced by its own copy; name another file")));
+    }
     let loaded = load(&arguments.from)?;
     let value_type = match &arguments.value_type {
         None => loaded.profile.meta().default_value_type,
@@ -88,7 +94,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     write(&arguments.to, |out| target.write(&shared, value_type, out))?;
     // Standard output may be the profile.
     let mut out = anstream::stderr();
-    for line in in_words(&remains) {
+    for line in in_words("What is still in it; look through it before you share it:", &remains) {
         writeln!(out, "{}", data::shown_within(&line, 1000))?;
     }
     Ok(())
@@ -117,7 +123,8 @@ fn host() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_default()
 }
 
-pub(super) fn in_words(remains: &Remains) -> Vec<String> {
+/// What a profile that leaves still says, under a heading.
+pub(super) fn in_words(heading: &str, remains: &Remains) -> Vec<String> {
     const MOST: usize = 12;
     let list = |items: Vec<String>| -> String {
         let more = items.len().saturating_sub(MOST);
@@ -131,13 +138,28 @@ pub(super) fn in_words(remains: &Remains) -> Vec<String> {
     let counted =
         |items: &[(String, usize)]| list(items.iter().map(|(name, count)| format!("{name} ({count})")).collect());
     vec![
-        "What is still in it; look through it before you share it:".to_owned(),
+        heading.to_owned(),
         format!("  functions: {} names", remains.functions),
         format!("  folders of source files: {}", counted(&remains.folders)),
         format!("  binaries, with their build ids: {}", list(remains.binaries.clone())),
         format!("  labels: {}", counted(&remains.labels)),
         format!("Left out: addresses, comments, labels {}", list(remains.left_out.clone())),
     ]
+}
+
+/// Whether a file can be written there, for commands that take long before they write.
+pub(super) fn check_target(path: &Path) -> Result<(), Failure> {
+    let fail = |path: &Path, what: &str| Err(Failure::Input(format!("{}: {what}", path.display())));
+    if path.as_os_str() == "-" {
+        return Ok(());
+    }
+    if path.is_dir() {
+        return fail(path, "it is a folder; name a file in it");
+    }
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        Some(folder) if !folder.is_dir() => fail(folder, "there is no such folder"),
+        _ => Ok(()),
+    }
 }
 
 /// Writes a file as a whole or not at all.

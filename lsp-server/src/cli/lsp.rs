@@ -1,5 +1,7 @@
 //! `perflens lsp`: the server on standard input and output.
 
+use std::io::{IsTerminal, Write};
+
 use clap::Args;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -19,6 +21,14 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if std::io::stdin().is_terminal() {
+        // An editor never is one; whoever types this would wait for ever.
+        let _ = writeln!(
+            std::io::stderr(),
+            "perflens: this is the language server, which editors start; docs/editors.md says how. It waits for messages on \
+             its input; Ctrl-C ends it"
+        );
+    }
     let log = Lossy::stderr();
     tracing_subscriber::fmt().with_writer(move || log.clone()).with_ansi(false).with_max_level(arguments.log).init();
     log_panics();

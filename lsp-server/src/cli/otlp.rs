@@ -77,6 +77,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let target =
         arguments.output.as_ref().map(|path| Target::of_name(&path.to_string_lossy()).unwrap_or(Target::Pprof));
+    arguments.output.as_deref().map_or(Ok(()), convert::check_target)?;
     let stop = stop_by_signals()?;
     let settings = Settings {
         grpc_port: arguments.grpc_port,

@@ -120,7 +120,7 @@ fn shared(arguments: &Arguments) -> Result<(Profile, Remains), Failure> {
 /// Lists what is left in what was sent.
 fn tell(remains: &Remains) -> Result<(), Failure> {
     let mut out = anstream::stderr();
-    for line in convert::in_words(remains) {
+    for line in convert::in_words("What was sent of a kind to know about:", remains) {
         writeln!(out, "{}", data::shown_within(&line, 1000))?;
     }
     Ok(())

@@ -22,7 +22,7 @@ use profiler_ebpf::protocol::{EventKind, Method};
 use serde_json::json;
 
 use super::load::{groups, open_workspace};
-use super::{Failure, output, roots, shell_word};
+use super::{Failure, convert, output, roots, shell_word};
 use crate::config::places::Places;
 use crate::record::held::CommandLine;
 use crate::record::helper::Elevation;
@@ -172,6 +172,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         None => Target::Processes(arguments.pids.clone()),
     };
+    arguments.output.as_deref().map_or(Ok(()), convert::check_target)?;
     let stop = stop_by_signals()?;
     if arguments.watch {
         stop_at_end_of_input(Arc::clone(&stop));

@@ -11,7 +11,7 @@
 //!                          current.json, which the editor's session writes
 //! ```
 //!
-//! A tool is a file in [`tools`] and a line in its registry. What is not here: the numbers
+//! A tool is a file in `tools` and a line in its registry. What is not here: the numbers
 //! (`profiler-core`), what the editor shows ([`current`](crate::current)).
 
 mod answer;
