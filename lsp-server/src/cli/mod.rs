@@ -26,6 +26,7 @@ mod report;
 pub(crate) mod roots;
 mod schema;
 mod server;
+mod signals;
 mod trust;
 
 use std::io::Write;

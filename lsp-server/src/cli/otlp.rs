@@ -5,15 +5,14 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use profiler_core::encode::Target;
 use profiler_core::view::data;
 
-use super::{Failure, convert, shell_word};
+use super::{Failure, convert, shell_word, signals};
 use crate::handlers::received::{from, losses};
 use crate::otlp::{Counts, Receiver, Settings};
 
@@ -78,7 +77,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let target =
         arguments.output.as_ref().map(|path| Target::of_name(&path.to_string_lossy()).unwrap_or(Target::Pprof));
     arguments.output.as_deref().map_or(Ok(()), convert::check_target)?;
-    let stop = stop_by_signals()?;
+    // Elsewhere than on Unix `--for` is the way to an orderly end.
+    let stop = signals::stop()?;
     let settings = Settings {
         grpc_port: arguments.grpc_port,
         http_port: arguments.http_port,
@@ -143,25 +143,4 @@ fn tell(before: &Counts, now: &Counts) -> Result<(), Failure> {
     let mut out = anstream::stdout();
     writeln!(out, "{}", data::shown_within(&line, 500))?;
     Ok(out.flush()?)
-}
-
-/// The first signal ends the receiving, the second one the program.
-#[cfg(unix)]
-fn stop_by_signals() -> Result<Arc<AtomicBool>, Failure> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        let again = Arc::clone(&stop);
-        signal_hook::flag::register_conditional_shutdown(signal, 1, again)
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
-            .map_err(|error| Failure::Input(format!("signals can't be waited for: {error}")))?;
-    }
-    Ok(stop)
-}
-
-/// Elsewhere `--for` is the way to an orderly end.
-#[cfg(not(unix))]
-#[expect(clippy::unnecessary_wraps, reason = "the same signature on every system")]
-fn stop_by_signals() -> Result<Arc<AtomicBool>, Failure> {
-    Ok(Arc::default())
 }

@@ -22,7 +22,7 @@ use profiler_ebpf::protocol::{EventKind, Method};
 use serde_json::json;
 
 use super::load::{groups, open_workspace};
-use super::{Failure, convert, output, roots, shell_word};
+use super::{Failure, convert, output, roots, shell_word, signals};
 use crate::config::places::Places;
 use crate::record::held::CommandLine;
 use crate::record::helper::Elevation;
@@ -173,7 +173,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         None => Target::Processes(arguments.pids.clone()),
     };
     arguments.output.as_deref().map_or(Ok(()), convert::check_target)?;
-    let stop = stop_by_signals()?;
+    let stop = signals::stop()?;
     if arguments.watch {
         stop_at_end_of_input(Arc::clone(&stop));
     }
@@ -224,19 +224,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         ))),
         _ => Ok(()),
     }
-}
-
-/// The first signal stops the recording, the second one the program.
-fn stop_by_signals() -> Result<Arc<AtomicBool>, Failure> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        let again = Arc::clone(&stop);
-        signal_hook::flag::register_conditional_shutdown(signal, 1, again)
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
-            .map_err(|error| Failure::Input(format!("signals: {error}")))?;
-    }
-    Ok(stop)
 }
 
 /// The server closes our input to stop, and by dying.
@@ -337,7 +324,7 @@ fn ordered() -> Result<(), Failure> {
     let mut line = String::new();
     io::stdin().lock().take(MAX_ORDER).read_line(&mut line).map_err(|error| Failure::Input(error.to_string()))?;
     let order: Order = serde_json::from_str(&line).map_err(|error| Failure::Usage(format!("the order: {error}")))?;
-    let stop = stop_by_signals()?;
+    let stop = signals::stop()?;
     stop_at_end_of_input(Arc::clone(&stop));
     let folders =
         profile_test::Folders { recordings: Places::of_this_process().recordings, workspace: order.root.clone() };

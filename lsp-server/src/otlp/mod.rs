@@ -26,4 +26,5 @@ mod request;
 pub mod window;
 
 pub use listener::{Receiver, Settings, StartError};
+pub(crate) use reply::ExportResponse;
 pub use window::{Counts, Snapshot, Window};

@@ -49,18 +49,22 @@ impl Body for Content {
     }
 }
 
+/// The answer to a request that was taken, at least in part.
 #[derive(Clone, PartialEq, Message)]
-struct ExportResponse {
+pub(crate) struct ExportResponse {
     #[prost(message, optional, tag = "1")]
-    partial_success: Option<PartialSuccess>,
+    pub(crate) partial_success: Option<PartialSuccess>,
 }
 
+/// What of it was not.
 #[derive(Clone, PartialEq, Message)]
-struct PartialSuccess {
+pub(crate) struct PartialSuccess {
+    /// How many profiles.
     #[prost(int64, tag = "1")]
-    rejected: i64,
+    pub(crate) rejected: i64,
+    /// Why.
     #[prost(string, tag = "2")]
-    message: String,
+    pub(crate) message: String,
 }
 
 /// What failures are told by, over HTTP and in gRPC's details.

@@ -16,6 +16,7 @@ use super::error::{SourceError, SourceErrorKind as Kind};
 use super::http::{self, Http, Reply};
 use super::parca::{channel, failure};
 use super::progress::Progress;
+use crate::otlp::ExportResponse;
 
 /// The path of profiles, where an address has none.
 const HTTP_PATH: &str = "/v1development/profiles";
@@ -42,20 +43,6 @@ struct Request {
     resource_profiles: Vec<Bytes>,
     #[prost(bytes = "bytes", optional, tag = "2")]
     dictionary: Option<Bytes>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Response {
-    #[prost(message, optional, tag = "1")]
-    partial_success: Option<PartialSuccess>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PartialSuccess {
-    #[prost(int64, tag = "1")]
-    rejected: i64,
-    #[prost(string, tag = "2")]
-    message: String,
 }
 
 /// How failures are told over HTTP.
@@ -97,7 +84,7 @@ pub async fn export(
     }
 }
 
-async fn over_http(http: &Http, connection: &Connection, request: &[u8]) -> Result<Response, SourceError> {
+async fn over_http(http: &Http, connection: &Connection, request: &[u8]) -> Result<ExportResponse, SourceError> {
     let mut packed = GzEncoder::new(Vec::new(), Compression::default());
     let packed = packed.write_all(request).and_then(|()| packed.finish());
     let packed = packed.map_err(|error| SourceError::input(format!("the profile can't be packed: {error}")))?;
@@ -126,7 +113,7 @@ async fn over_http(http: &Http, connection: &Connection, request: &[u8]) -> Resu
         let got = if words.is_empty() { "something else".to_owned() } else { words };
         return Err(http.error(Kind::Protocol, format!("it answers {got}, so it is no receiver of OTLP")));
     }
-    Response::decode(reply.body).map_err(|_| http.error(Kind::Protocol, "its answer is no message of OTLP"))
+    ExportResponse::decode(reply.body).map_err(|_| http.error(Kind::Protocol, "its answer is no message of OTLP"))
 }
 
 fn is_protobuf(reply: &Reply) -> bool {
@@ -134,7 +121,7 @@ fn is_protobuf(reply: &Reply) -> bool {
     kind.is_some_and(|kind| kind.starts_with(PROTOBUF))
 }
 
-async fn over_grpc(connection: &Connection, request: Bytes) -> Result<Response, SourceError> {
+async fn over_grpc(connection: &Connection, request: Bytes) -> Result<ExportResponse, SourceError> {
     let server = connection.server();
     let in_words = |error: &(dyn std::error::Error + 'static)| {
         http::failure_in_words(&server, connection.address.scheme() == "https", false, error)
@@ -143,7 +130,7 @@ async fn over_grpc(connection: &Connection, request: Bytes) -> Result<Response, 
     let request = Request::decode(request).map_err(|error| SourceError::input(error.to_string()))?;
     let mut client = tonic::client::Grpc::new(channel(connection)?);
     client.ready().await.map_err(|error| in_words(&error))?;
-    let codec = ProstCodec::<Request, Response>::default();
+    let codec = ProstCodec::<Request, ExportResponse>::default();
     match client.unary(tonic::Request::new(request), PathAndQuery::from_static(METHOD), codec).await {
         Ok(response) => Ok(response.into_inner()),
         Err(status) => {
