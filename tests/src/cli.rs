@@ -59,6 +59,26 @@ pub fn peer(name: &str) -> Option<PathBuf> {
     None
 }
 
+/// A process that is killed when the test is over.
+#[derive(Debug)]
+pub struct Guard(pub Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A port of the loopback that nobody listens on.
+///
+/// # Panics
+/// When there is none.
+pub fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").expect("it is there").local_addr().expect("it is there").port()
+}
+
 /// Lets a command see nothing of the developer's settings.
 pub fn isolate(command: &mut Command, home: &Path) {
     for colours in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {

@@ -617,3 +617,15 @@ fn failures_can_not_control_a_terminal() {
         assert!(!output.stderr.contains(['\u{1b}', '\u{202e}']), "{args:?}: {:?}", output.stderr);
     }
 }
+
+/// Where a recording has a file beside it, another profile may have anything.
+#[cfg(unix)]
+#[test]
+fn a_pipe_beside_a_profile_holds_nobody_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let profile = folder.path().join("x.pb.gz");
+    Mini::parse("cpu/ns\na.rs:1 f = 1").write_to(&profile);
+    assert!(Command::new("mkfifo").arg(folder.path().join("x.json")).status().unwrap().success());
+    let run = Run::report(&profile).arg("--workspace").arg(folder.path());
+    assert_eq!(run.deadline(Duration::from_mins(1)).output().code, Some(0));
+}

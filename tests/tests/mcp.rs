@@ -533,6 +533,12 @@ fn server_data_is_given_with_consent_only() {
     fs::write(&policy, "[assistants]\nlocal = false\n").expect("writing a file");
     assert!(bound.refused("overview", &json!({ "profile": "p.pb.gz" })).contains("forbids giving local profiles"));
     bound.ask("overview", &json!({}));
+    // A local base beside what came from the server needs its own leave.
+    client.command("perflens.compareWith", json!(["p.pb.gz"]));
+    client.until("the base is forbidden", |_| {
+        let refused = bound.text("overview", &json!({})).err()?;
+        refused.contains("forbids giving local profiles").then_some(())
+    });
     fs::write(&policy, "[assistents]\n").expect("writing a file");
     assert!(bound.refused("overview", &json!({})).contains("is not understood"));
     drop(bound);

@@ -3,11 +3,11 @@
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use expect_test::{Expect, expect};
-use perflens_tests::cli::{Report, Run, peer};
+use perflens_tests::cli::{Guard, Report, Run, free_port, peer};
 use perflens_tests::mini::Mini;
 use perflens_tests::otlp::{
     JSON, METHOD, PATH, PROTOBUF, Receiver, Reply, connect, export, framed, grpc, http, post, read_reply, request,
@@ -588,21 +588,6 @@ fn a_push_that_fails_says_why() {
     assert!(both.contains("cannot be used with"), "{both}");
 }
 
-/// Ends a program with the test.
-struct Kill(Child);
-
-impl Drop for Kill {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").expect("it is there").local_addr().expect("it is there").port()
-}
-
 /// What is pushed goes through a collector, by gRPC, HTTP and a file, and is the same behind it.
 #[test]
 fn a_real_collector_takes_ours_and_forwards_it_to_us() {
@@ -637,7 +622,7 @@ service:
         .stdout(Stdio::null())
         .stderr(std::fs::File::create(&log).unwrap())
         .spawn();
-    let collector = Kill(run.unwrap());
+    let collector = Guard(run.unwrap());
     let profile = data("go/profiles/cpu.pb.gz");
     let start = Instant::now();
     let pushed = |port: u16, more: &[&str]| loop {

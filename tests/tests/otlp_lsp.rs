@@ -196,7 +196,7 @@ fn a_flood_leaves_the_editor_alone() {
             }
         });
         for _ in 0..100 {
-            assert_eq!(client.hints(&uri).len(), DEMO_HINTS.len().min(client.hints(&uri).len()));
+            assert!(!client.hints(&uri).is_empty(), "what was shown goes away");
         }
     });
     let counts = received(&mut client).expect("it receives");

@@ -425,6 +425,26 @@ fn nothing_of_an_untrusted_workspace_runs() {
     }
 }
 
+/// Trust in a folder is trust in its files, not in what an editor has open besides, or a link leads to.
+#[test]
+fn nothing_outside_of_the_trusted_folder_runs() {
+    let mut project = project("go", "sums_test.go");
+    let lens = project.lens("func TestSums");
+    let outside = tempfile::tempdir().unwrap();
+    let elsewhere = outside.path().canonicalize().unwrap().join("go");
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("projects/go"), &elsewhere);
+    let link = project.folder.path().canonicalize().unwrap().join("link");
+    std::os::unix::fs::symlink(&elsewhere, &link).unwrap();
+    for file in [elsewhere.join("sums_test.go"), link.join("sums_test.go")] {
+        let uri = project.client.open(&file);
+        let arguments: Value =
+            serde_json::from_str(&lens["arguments"].to_string().replace(&project.uri, &uri)).unwrap();
+        let params = json!({ "command": lens["command"], "arguments": arguments });
+        let refused = project.client.refused("workspace/executeCommand", params).to_string();
+        assert_eq!(descendants(project.client.pid()), Vec::<u32>::new(), "{refused}");
+    }
+}
+
 #[test]
 fn it_can_be_cancelled_at_any_time() {
     if !is_root() {

@@ -4,8 +4,9 @@
 
 use std::process::{Command, Stdio};
 
+use perflens_tests::cli::Guard;
 use perflens_tests::cli::{Report, wait_for};
-use perflens_tests::record::{Ground, Guard, User, is_root, percent};
+use perflens_tests::record::{Ground, User, is_root, percent};
 
 /// Sampling error of shares, in percentage points, for a few hundred samples.
 const ERROR: f64 = 10.0;

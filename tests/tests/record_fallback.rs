@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use expect_test::expect;
-use perflens_tests::cli::{Report, wait_for};
-use perflens_tests::record::{Ground, Guard, User, descendants, is_alive, is_root, percent, until};
+use perflens_tests::cli::{Guard, Report, wait_for};
+use perflens_tests::record::{Ground, User, descendants, is_alive, is_root, percent, until};
 
 /// Sampling error of shares, in percentage points, for a few hundred samples.
 const ERROR: f64 = 10.0;
@@ -289,4 +289,34 @@ fn node_has_its_functions_and_leaves_no_files() {
 fn perf_maps() -> Vec<std::ffi::OsString> {
     let names = std::fs::read_dir("/tmp").into_iter().flatten().flatten().map(|entry| entry.file_name());
     names.filter(|name| name.to_string_lossy().starts_with("perf-")).collect()
+}
+
+/// A repository can name programs that git runs to compare its files.
+#[test]
+fn what_a_repository_names_is_not_run() {
+    let (ground, _) = Ground::c("hot");
+    let canary = ground.path().join("canary");
+    let git = |args: &[&str]| {
+        let identity = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "init.defaultBranch=main"];
+        let status = Command::new("git").args(identity).args(args).current_dir(ground.work()).output().unwrap().status;
+        assert!(status.success(), "{args:?}");
+    };
+    git(&["init", "--quiet"]);
+    std::fs::write(ground.work().join(".gitattributes"), "*.c filter=odd\n").unwrap();
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "--message", "all"]);
+    git(&["config", "filter.odd.clean", &format!("touch {}; cat", canary.display())]);
+    // Of the same size, so that only the text tells.
+    let source = ground.work().join("hot.c");
+    let text = std::fs::read_to_string(&source).unwrap();
+    std::fs::write(&source, text.replacen("hot", "HOT", 1)).unwrap();
+    let output = ground.record(User::Same, ["--method", "copies", "--", "./hot", "300"]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    assert!(!canary.exists());
+    // That it is a repository, and changed, is known all the same.
+    let kept = std::fs::read_dir(ground.home().join("state/perflens/recordings")).unwrap().flatten().next().unwrap();
+    let mut files = std::fs::read_dir(kept.path()).unwrap().flatten().map(|entry| entry.path());
+    let about = files.find(|path| path.extension().is_some_and(|end| end == "json")).unwrap();
+    let about = std::fs::read_to_string(about).unwrap();
+    assert!(about.contains("\"dirty\": true"), "{about}");
 }

@@ -1,11 +1,11 @@
 //! Profiles from Parca: the whole client against a server with faults on demand, and against
 //! the real one.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use perflens_tests::cli::{Run, peer};
+use perflens_tests::cli::{Guard, Run, free_port, peer};
 use perflens_tests::fetch::{failure, fetch, report, seconds_ago};
 use perflens_tests::http::{Does, HttpServer};
 use perflens_tests::parca::{FakeParca, frame};
@@ -289,30 +289,16 @@ fn a_profile_is_pushed_without_what_is_private() {
 
 // The real server.
 
-struct Kill(Child);
-
-impl Drop for Kill {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").expect("it is there").local_addr().expect("it is there").port()
-}
-
 /// One test, as starting it and waiting for it to scrape takes its time.
 #[test]
 fn the_real_server_agrees() {
     let (Some(parca), Some(scraped)) = (peer("parca"), peer("scraped")) else { return };
     let folder = tempfile::tempdir().unwrap();
     let (port, targets) = (free_port(), [free_port(), free_port()]);
-    let _targets: Vec<Kill> = targets
+    let _targets: Vec<Guard> = targets
         .iter()
         .map(|port| {
-            Kill(Command::new(&scraped).arg(format!("127.0.0.1:{port}")).stdout(Stdio::null()).spawn().unwrap())
+            Guard(Command::new(&scraped).arg(format!("127.0.0.1:{port}")).stdout(Stdio::null()).spawn().unwrap())
         })
         .collect();
     let store = folder.path().join("store");
@@ -329,7 +315,7 @@ fn the_real_server_agrees() {
         ),
     )
     .unwrap();
-    let _parca = Kill(
+    let _parca = Guard(
         Command::new(&parca)
             .arg(format!("--config-path={}", config.display()))
             .arg(format!("--http-address=127.0.0.1:{port}"))

@@ -18,22 +18,22 @@ const MAX_FILE: u64 = 4 << 20;
 
 /// A repository.
 #[derive(Debug)]
-pub(super) struct Repository {
+pub(crate) struct Repository {
     /// Its working tree, without links.
-    pub(super) top: PathBuf,
+    pub(crate) top: PathBuf,
     objects: Option<Objects>,
 }
 
 impl Repository {
     /// The one around a folder.
-    pub(super) fn around(folder: &Path) -> Option<Self> {
+    pub(crate) fn around(folder: &Path) -> Option<Self> {
         let top = ask(folder, &["rev-parse", "--show-toplevel"])?;
         let top = PathBuf::from(top).canonicalize().ok()?;
         Some(Self { top, objects: None })
     }
 
     /// The commit that a name means: a branch, tag, hash or the beginning of one.
-    pub(super) fn commit(&self, name: &str) -> Option<String> {
+    pub(crate) fn commit(&self, name: &str) -> Option<String> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || "._/-+".contains(c);
         if name.is_empty() || name.len() > 200 || name.starts_with('-') || !name.chars().all(is_name) {
             return None;
@@ -49,7 +49,7 @@ impl Repository {
     }
 
     /// The text of a file in a commit; its path is relative to the working tree.
-    pub(super) fn text(&mut self, commit: &str, path: &str) -> Option<String> {
+    pub(crate) fn text(&mut self, commit: &str, path: &str) -> Option<String> {
         if path.contains('\n') {
             return None;
         }
@@ -69,10 +69,7 @@ fn is_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Git in a folder, told to run nothing that the repository or anybody's settings name, to write
-/// nothing and to fetch nothing. Filters are the exception: what would read files of the work tree
-/// must not be asked for.
-pub(crate) fn command(folder: &Path) -> Command {
+fn git(folder: &Path) -> Command {
     let mut command = Command::new("git");
     command.env_clear();
     if let Some(path) = std::env::var_os("PATH") {
@@ -101,7 +98,7 @@ pub(crate) fn command(folder: &Path) -> Command {
 
 /// The first line of an answer.
 fn ask(folder: &Path, arguments: &[&str]) -> Option<String> {
-    let mut child = command(folder).args(arguments).spawn().ok()?;
+    let mut child = git(folder).args(arguments).spawn().ok()?;
     let output = child.stdout.take()?;
     let reader = std::thread::spawn(move || {
         let mut text = String::new();
@@ -142,7 +139,7 @@ struct OutOfStep;
 
 impl Objects {
     fn open(folder: &Path) -> Option<Self> {
-        let mut child = command(folder).args(["cat-file", "--batch"]).stdin(Stdio::piped()).spawn().ok()?;
+        let mut child = git(folder).args(["cat-file", "--batch"]).stdin(Stdio::piped()).spawn().ok()?;
         let output = BufReader::new(child.stdout.take()?);
         Some(Self { child, output })
     }

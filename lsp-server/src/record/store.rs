@@ -24,7 +24,7 @@ use profiler_ebpf::preload;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::anchor::git;
+use crate::anchor::git::Repository;
 use crate::runnable::Work;
 
 /// Most recordings of one workspace.
@@ -68,7 +68,7 @@ pub struct About {
     pub how: String,
     /// The commit that was checked out.
     pub commit: Option<String>,
-    /// Whether files differed from it; absent when unknown.
+    /// Whether one of `files` was another text there; absent when unknown.
     pub dirty: Option<bool>,
     /// The workspace's files with costs, as they were.
     pub files: Vec<Text>,
@@ -131,7 +131,7 @@ impl Store {
     /// Writes what is kept beside a profile, and texts of the files, then forgets the oldest recordings.
     pub fn write_about(&self, profile: &Path, mut about: About, files: &[PathBuf]) -> io::Result<()> {
         about.workspace.clone_from(&self.workspace);
-        (about.commit, about.dirty) = git_state(&self.workspace);
+        (about.commit, about.dirty) = git_state(&self.workspace, files);
         about.files = self.keep_texts(files)?;
         let json = serde_json::to_vec_pretty(&about)?;
         write_private(&beside(profile), |out| out.write_all(&json))?;
@@ -299,21 +299,22 @@ fn write_private(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<(
     Ok(())
 }
 
-/// The commit of a workspace and whether its files differ from it, as git says.
+/// The commit of a workspace, and whether one of these files is another text than there.
 ///
-/// Whether a file differs is told by its times and size alone: to compare texts, git would run the
-/// filters that a repository names. A file that was written again as it was counts as different.
-fn git_state(workspace: &Path) -> (Option<String>, Option<bool>) {
-    let lines = |arguments: &[&str]| {
-        let output = git::command(workspace).args(arguments).output().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+/// Git is not asked what differs: to find out it would run the filters that a repository names. So a file
+/// that a filter changes on its way counts as different.
+fn git_state(workspace: &Path, files: &[PathBuf]) -> (Option<String>, Option<bool>) {
+    let Some(mut repository) = Repository::around(workspace) else { return (None, None) };
+    let Some(commit) = repository.commit("HEAD") else { return (None, None) };
+    let mut differs = |path: &PathBuf| {
+        let real = path.canonicalize().ok();
+        let relative = real.as_ref().and_then(|real| real.strip_prefix(&repository.top).ok());
+        let Some(relative) = relative.map(|relative| relative.to_string_lossy().into_owned()) else { return false };
+        let now = fs::read(path).unwrap_or_default();
+        repository.text(&commit, &relative).is_none_or(|before| before != String::from_utf8_lossy(&now))
     };
-    let commit = lines(&["rev-parse", "--verify", "HEAD"]);
-    let files = lines(&["diff-files", "--name-only"]);
-    let staged = lines(&["diff-index", "--cached", "--name-only", "HEAD"]);
-    let differs = files.zip(staged).map(|(files, staged)| !files.is_empty() || !staged.is_empty());
-    let dirty = commit.as_ref().and(differs);
-    (commit, dirty)
+    let dirty = files.iter().any(&mut differs);
+    (Some(commit), Some(dirty))
 }
 
 /// Bytes as hexadecimal digits.
