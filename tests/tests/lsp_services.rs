@@ -111,6 +111,7 @@ fn services_come_and_go_with_the_settings() {
     assert_eq!(labels(&mut client, &cart), [""; 0], "it could be either service's");
     scene.write("perflens.toml", BY_LABEL);
     await_labels(&mut client, &cart, &CART);
+    // What the services took the path for is nothing to go by once there are none.
     scene.write("perflens.toml", "[source]\nfile = \"p.pb.gz\"\n");
     await_labels(&mut client, &cart, &[]);
     assert_eq!(statuses(&mut client).len(), 1);

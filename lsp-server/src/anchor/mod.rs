@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use profiler_core::anchor::{Basis, Declarations, FileAnchor, Functions, LineMap, MAX_CANDIDATES, Renames};
 use profiler_core::attribute::{FileGroups, GroupId, Place, Placement};
 use profiler_core::cancel::{CancelFlag, Cancelled};
-use profiler_core::paths::{NoMatchReason, Workspace};
+use profiler_core::paths::{NoMatchReason, Rule, Workspace};
 use profiler_core::profile::Profile;
 
 use crate::state::text::Text;
@@ -42,9 +42,32 @@ const MAX_FILE_BYTES: u64 = 4 << 20;
 pub struct Opened {
     /// Texts of its files.
     texts: Texts,
-    /// Which file each of its paths was taken for. A file that is edited stays the file it is,
-    /// also where its text would not be taken for it any more.
-    places: HashMap<String, Placement>,
+    /// Which file each of its paths was taken for, under each of the terms it was shown under. A
+    /// file that is edited stays the file it is, also where its text would not be taken for it any
+    /// more.
+    places: Vec<(Terms, HashMap<String, Placement>)>,
+}
+
+/// What decides, besides the files themselves, which file a path means. A profile is shown under
+/// several: each service of a monorepo takes its paths for its own files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// The folders whose files count.
+    pub roots: Vec<PathBuf>,
+    /// The user's path rules.
+    pub rules: Vec<Rule>,
+    /// Of files that a path could mean, those below this folder are meant.
+    pub preferred: Option<PathBuf>,
+}
+
+impl Opened {
+    fn places_under(&mut self, terms: &Terms) -> &mut HashMap<String, Placement> {
+        let at = self.places.iter().position(|(known, _)| known == terms).unwrap_or_else(|| {
+            self.places.push((terms.clone(), HashMap::new()));
+            self.places.len() - 1
+        });
+        &mut self.places[at].1
+    }
 }
 
 /// What there is to find measured texts by.
@@ -52,8 +75,9 @@ pub struct Opened {
 pub struct Evidence<'a> {
     /// The profile's file, where it is one.
     pub file: Option<&'a Path>,
-    /// What was known when the profile was first opened; what is new is added.
-    pub opened: Option<&'a Mutex<Opened>>,
+    /// What was known when the profile was first opened, to which is added what is new, and under
+    /// which terms it is shown now.
+    pub opened: Option<(&'a Mutex<Opened>, &'a Terms)>,
     /// Where to look for commits: folders of the workspace.
     pub roots: &'a [PathBuf],
     /// What the user says about commits.
@@ -171,11 +195,12 @@ impl Work<'_> {
 
     /// The text when the profile was first opened here.
     fn opened(&self, groups: &FileGroups, group: GroupId, path: &Path, now: &Arc<Text>) -> Option<Arc<Text>> {
-        let mut opened = self.evidence.opened?.lock().unwrap_or_else(PoisonError::into_inner);
+        let (opened, terms) = self.evidence.opened?;
+        let mut opened = opened.lock().unwrap_or_else(PoisonError::into_inner);
         let group = groups.get(group);
         for &file in &group.files {
             if let Some(placement) = &group.placement {
-                opened.places.entry(self.profile.path(file).to_owned()).or_insert_with(|| placement.clone());
+                opened.places_under(terms).entry(self.profile.path(file).to_owned()).or_insert_with(|| placement.clone());
             }
         }
         Some(Arc::clone(opened.texts.entry(path.to_owned()).or_insert_with(|| Arc::clone(now))))
@@ -183,8 +208,9 @@ impl Work<'_> {
 
     /// The file that a path of the profile was taken for when it was first opened, and its text.
     fn earlier(&self, path: &str) -> Option<(Placement, Option<Arc<Text>>)> {
-        let opened = self.evidence.opened?.lock().unwrap_or_else(PoisonError::into_inner);
-        let placement = opened.places.get(path)?.clone();
+        let (opened, terms) = self.evidence.opened?;
+        let mut opened = opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let placement = opened.places_under(terms).get(path)?.clone();
         let text = placement.path.as_ref().and_then(|path| opened.texts.get(path)).cloned();
         Some((placement, text))
     }

@@ -25,7 +25,7 @@ use cache::Known;
 pub use cache::Profiles;
 pub use input::{Given, Input, RECEIVED, decode_fetched};
 
-use crate::anchor::{self, Anchored, Evidence, commit};
+use crate::anchor::{self, Anchored, Evidence, Opened, Terms, commit};
 use crate::config::ServiceScope;
 use crate::source::Fetched;
 use crate::state::view::{Owner, View};
@@ -71,6 +71,12 @@ pub struct Part {
     pub profile: PathBuf,
     /// The service it is of.
     pub service: String,
+}
+
+impl Wish {
+    fn terms(&self) -> Terms {
+        Terms { roots: self.roots.clone(), rules: self.rules.clone(), preferred: self.preferred.clone() }
+    }
 }
 
 impl Part {
@@ -172,13 +178,14 @@ pub fn load(
     };
     // Of several profiles each has its own texts; what was here when they were opened is what they share.
     let file = (wish.parts.len() <= 1).then_some(&wish.profile).and_then(Input::file);
-    let evidence = Evidence { file, ..evidence_of(wish, &wish.profile, &opened) };
+    let terms = wish.terms();
+    let evidence = Evidence { file, ..evidence_of(wish, &wish.profile, (&opened, &terms)) };
     let (groups, anchored) = placed(&profile, &workspace, &evidence, cancel)?;
     let mut analysis = Analysis::new(Arc::clone(&profile), groups, value_type, &wish.filters, cancel)?;
     let comparison = match (base, &wish.base) {
         (Some((base, opened)), Some(input)) => {
             let base_origin = name(input, given.base.as_ref());
-            let (groups, _) = placed(&base, &workspace, &evidence_of(wish, input, &opened), cancel)?;
+            let (groups, _) = placed(&base, &workspace, &evidence_of(wish, input, (&opened, &terms)), cancel)?;
             let names = [origin.as_str(), base_origin.as_str()];
             let compared = compare(&mut analysis, (base, groups), wish.normalize, names, cancel)?;
             Some((base_origin, compared))
@@ -229,7 +236,7 @@ fn in_source(profile: Arc<Profile>, workspace: &Workspace, cancel: &CancelFlag) 
 }
 
 /// What tells the texts that a profile was measured with.
-fn evidence_of<'a>(wish: &'a Wish, input: &'a Input, opened: &'a Mutex<anchor::Opened>) -> Evidence<'a> {
+fn evidence_of<'a>(wish: &'a Wish, input: &'a Input, opened: (&'a Mutex<Opened>, &'a Terms)) -> Evidence<'a> {
     Evidence { file: input.file(), opened: Some(opened), roots: &wish.roots, rule: &wish.commits }
 }
 
