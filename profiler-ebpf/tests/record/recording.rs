@@ -314,15 +314,10 @@ impl Recording {
 
     /// Asserts that at least 99 in a hundred stacks end at an outermost frame.
     pub(crate) fn assert_complete(&mut self) {
-        self.assert_complete_in(99);
-    }
-
-    /// The same with another share, in percent.
-    pub(crate) fn assert_complete_in(&mut self, percent: usize) {
         let all = self.settled().count();
         let complete = self.settled().filter(|sample| sample.end == StackEnd::Complete as i32).count();
         assert!(all >= 100, "{all} samples");
-        if complete * 100 < all * percent {
+        if complete * 100 < all * 99 {
             let bad: Vec<Sample> =
                 self.settled().filter(|sample| sample.end != StackEnd::Complete as i32).take(5).cloned().collect();
             for sample in bad {

@@ -1,5 +1,5 @@
-// Exceptions, templates and the standard library. One call in 32 throws: while libgcc puts the registers of the
-// handler in place, the stack it stands on is no stack, and no unwinder can read it.
+// Exceptions, templates and the standard library. One call in 32 throws: for the few instructions in which libgcc puts
+// the registers of the handler in place, the stack it stands on is no stack, and no unwinder can read it.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
