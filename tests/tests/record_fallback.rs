@@ -194,8 +194,12 @@ fn processes_of_others_are_refused() {
 
 /// A recording of a program that does not end by itself.
 fn endless(ground: &Ground) -> (Guard, u32) {
+    endless_by(ground, &["./hot", "1000000"])
+}
+
+fn endless_by(ground: &Ground, words: &[&str]) -> (Guard, u32) {
     let mut command = ground.perflens(User::ordinary());
-    command.args(["record", "--method", "copies", "-o"]).arg(ground.profile()).args(["--", "./hot", "1000000"]);
+    command.args(["record", "--method", "copies", "-o"]).arg(ground.profile()).arg("--").args(words);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let recording = Guard(command.spawn().expect("starting it"));
     let pid = recording.0.id();
@@ -229,6 +233,19 @@ fn interrupting_keeps_what_was_taken() {
     assert!(output.stdout.contains("hot was ended with the recording"), "{}", output.stdout);
     assert!(!is_alive(target));
     assert!(ground.report(&[]).profile.total > 0);
+}
+
+#[test]
+fn what_the_command_has_started_ends_with_it() {
+    let (ground, _) = Ground::c("hot");
+    // The shell ends at once when it is told to, and tells nobody.
+    let (recording, target) = endless_by(&ground, &["sh", "-c", "./hot 1000000 & ./hot 1000000 & wait"]);
+    let family = descendants(recording.0.id());
+    assert!(family.contains(&target) && family.len() > 3, "{family:?}");
+    signal(recording.0.id(), "-INT");
+    let output = end(recording);
+    assert!(output.stdout.contains("sh was ended with the recording"), "{}", output.stdout);
+    until("all are gone", || !family.iter().any(|&pid| is_alive(pid)));
 }
 
 #[test]

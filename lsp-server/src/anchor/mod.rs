@@ -200,7 +200,10 @@ impl Work<'_> {
         let group = groups.get(group);
         for &file in &group.files {
             if let Some(placement) = &group.placement {
-                opened.places_under(terms).entry(self.profile.path(file).to_owned()).or_insert_with(|| placement.clone());
+                opened
+                    .places_under(terms)
+                    .entry(self.profile.path(file).to_owned())
+                    .or_insert_with(|| placement.clone());
             }
         }
         Some(Arc::clone(opened.texts.entry(path.to_owned()).or_insert_with(|| Arc::clone(now))))

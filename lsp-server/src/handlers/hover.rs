@@ -11,6 +11,7 @@ use profiler_core::view::hover::{self, Context, Subject};
 
 use super::places;
 use crate::state::Snapshot;
+use crate::state::documents::Document;
 use crate::when;
 
 /// What to tell about a position; slow.
@@ -64,8 +65,8 @@ fn whole(snapshot: &Snapshot, subject: Subject, cancel: &CancelFlag) -> Option<h
         Subject::Function(function) => analysis.costs.functions[function].start_line.0,
     };
     let map = &snapshot.document.map;
-    let is_doubtful =
-        map.buffer_line(line).and_then(|line| map.found(line)).is_some_and(|(_, is_doubtful)| is_doubtful);
+    let shown_at = map.buffer_line(line);
+    let is_doubtful = shown_at.and_then(|line| map.found(line)).is_some_and(|(_, is_doubtful)| is_doubtful);
     let measured = when::measured(analysis.profile.meta(), &when::now());
     let context = Context {
         others: &others,
@@ -74,9 +75,16 @@ fn whole(snapshot: &Snapshot, subject: Subject, cancel: &CancelFlag) -> Option<h
         measured: measured.as_deref(),
         is_edited: snapshot.document.map.differs(),
         doubt: is_doubtful.then_some("the text around it was replaced, and other lines there read the same"),
+        awaits: shown_at.is_some_and(|line| awaits(&snapshot.document, line)),
     };
     match view.changes(file) {
         Some(changes) => hover::change_hover(changes, subject, &context),
         None => hover::hover(file, subject, &context),
     }
+}
+
+/// Whether a line of a document, counted from 0, waits for a future in Rust: what it costs is then not what it takes.
+fn awaits(document: &Document, line: usize) -> bool {
+    let is_rust = document.file.extension().is_some_and(|extension| extension == "rs");
+    is_rust && line < document.text.line_count() && document.text.line(line).contains(".await")
 }

@@ -10,18 +10,19 @@
 //! All this without code between `fork` and `exec`, which would have to be `unsafe`.
 
 use std::ffi::OsString;
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut, IsTerminal, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
 /// This program, also when its file has been replaced meanwhile.
 pub(crate) const THIS_PROGRAM: &str = "/proc/self/exe";
@@ -43,12 +44,18 @@ pub(crate) struct CommandLine {
 #[derive(Debug)]
 pub(crate) struct Held {
     child: Child,
+    has_group: bool,
     socket: UnixStream,
 }
 
 /// A command that runs.
 #[derive(Debug)]
-pub(crate) struct Running(Child);
+pub(crate) struct Running {
+    child: Child,
+    /// Whether it and what it starts are a process group, to end together. Not where it reads from a terminal, which
+    /// lets only the group in front read; there Ctrl-C reaches all of them.
+    has_group: bool,
+}
 
 impl Held {
     /// Starts the launcher. The command's output goes where ours goes, or to `output`.
@@ -69,8 +76,12 @@ impl Held {
         if let Some(output) = output {
             launcher.stdout(output);
         }
+        let has_group = !input.is_terminal();
+        if has_group {
+            launcher.process_group(0);
+        }
         let child = launcher.spawn()?;
-        let held = Self { child, socket };
+        let held = Self { child, has_group, socket };
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         let descriptors = [input.as_fd()];
@@ -93,7 +104,7 @@ impl Held {
         // Ends when the launcher has become the command.
         let _ = (&self.socket).take(4096).read_to_end(&mut why);
         if why.is_empty() {
-            return Ok(Running(self.child));
+            return Ok(Running { child: self.child, has_group: self.has_group });
         }
         let _ = self.child.wait();
         Err(String::from_utf8_lossy(&why).into_owned())
@@ -112,7 +123,7 @@ impl Running {
         let step = Duration::from_millis(5);
         let mut waited = Duration::ZERO;
         loop {
-            let status = self.0.try_wait()?;
+            let status = self.child.try_wait()?;
             if status.is_some() || waited >= patience {
                 return Ok(status);
             }
@@ -121,16 +132,28 @@ impl Running {
         }
     }
 
-    /// Asks it to end, then makes it.
+    /// Asks it and what it has started to end, then makes them.
     pub(crate) fn end(mut self, patience: Duration) -> io::Result<ExitStatus> {
-        if let Some(pid) = i32::try_from(self.0.id()).ok().and_then(rustix::process::Pid::from_raw) {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let pid = Pid::from_child(&self.child);
+        // Where it has ended meanwhile, there is nothing to do.
+        let _ = if self.has_group { kill_process_group(pid, Signal::TERM) } else { kill_process(pid, Signal::TERM) };
+        let begun = Instant::now();
+        let status = self.wait_for(patience)?;
+        if self.has_group {
+            // What it has started may take longer than it.
+            while test_kill_process_group(pid).is_ok() {
+                if begun.elapsed() >= patience {
+                    let _ = kill_process_group(pid, Signal::KILL);
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
         }
-        if let Some(status) = self.wait_for(patience)? {
+        if let Some(status) = status {
             return Ok(status);
         }
-        self.0.kill()?;
-        self.0.wait()
+        self.child.kill()?;
+        self.child.wait()
     }
 }
 
@@ -138,7 +161,7 @@ impl Running {
 pub(crate) fn launch(program: &Path, arguments: &[OsString]) -> Result<std::convert::Infallible, String> {
     let fail = |error: io::Error| format!("the launcher: {error}");
     // What runs only to be measured ends with whoever measures it, however that ends.
-    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM));
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::TERM));
     let socket: UnixStream = io::stdin().as_fd().try_clone_to_owned().map_err(fail)?.into();
     let input = receive_input(&socket).map_err(fail)?;
     let mut go = [0];

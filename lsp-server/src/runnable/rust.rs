@@ -264,11 +264,11 @@ fn plan(order: &Order, steps: &mut dyn Steps) -> Result<Plan, String> {
             if order.runnable.kind == Kind::Benchmark {
                 command = command.arg("--bench");
             }
-            // Closures that it gives to threads have its name at their beginning. With line tables alone,
-            // functions have no more than their own name.
+            // Closures that it gives to threads have its name in theirs, and so has asynchronous code. With line
+            // tables alone, functions have no more than their own name.
             let name = name.trim_end_matches("::");
             let own_name = name.rsplit("::").next().unwrap_or(name);
-            let under = filters([format!("fn^{}::{name}", target.crate_name()), format!("fn={own_name}")]);
+            let under = filters([format!("fn~{}::{name}", target.crate_name()), format!("fn={own_name}")]);
             return Ok(Plan { under, ..Plan::new(command) });
         }
         seen.push(target.name);

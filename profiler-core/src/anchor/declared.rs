@@ -45,7 +45,8 @@ impl Functions {
             }
             let name = demangle(profile.text(if row.name.is_none() { row.system_name } else { row.name }));
             // A closure starts elsewhere than the function that it is named after.
-            let is_inner = ["closure", "lambda", ".func", "<locals>", "{{"].iter().any(|mark| name.contains(mark));
+            let is_inner =
+                ["closure", "lambda", ".func", "<locals>", "{{", "async "].iter().any(|mark| name.contains(mark));
             if let Some(name) = simple_name(&name).filter(|_| !is_inner) {
                 file.functions.insert((name.to_owned(), row.start_line));
             }

@@ -36,8 +36,15 @@ fn calls(loaded: &Loaded, file: &str, subject: Subject) -> Calls {
     analysis.stacks.calls(profile, groups, analysis.value_type, &target, &CancelFlag::new()).unwrap()
 }
 
-const MEASURED: Context<'static> =
-    Context { others: &[], calls: None, services: &[], measured: Some("14:02–14:17"), is_edited: false, doubt: None };
+const MEASURED: Context<'static> = Context {
+    measured: Some("14:02–14:17"),
+    others: &[],
+    calls: None,
+    services: &[],
+    is_edited: false,
+    doubt: None,
+    awaits: false,
+};
 
 #[test]
 fn a_line_in_every_respect() {

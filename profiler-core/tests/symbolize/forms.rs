@@ -1,11 +1,12 @@
 //! The forms that debug info comes in.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
 use profiler_core::symbolize::{DebugFiles, Lines, Module, Reason, Refusal, SymbolOptions};
 
-use super::programs::{Folder, Lookup, run};
+use super::programs::{Folder, Lookup, run, shown, symbols};
 
 /// `twice` is inlined into `work`, on a line of its own.
 const SOURCE: &str = "\
@@ -270,6 +271,52 @@ fn a_program_linked_by_lld() {
         let wanted = format!("demo.rs:3 {twice} < demo.rs:9 demo::work");
         assert!(lines.iter().any(|line| line.ends_with(&wanted)), "{debug}: {lines:#?}");
         assert!(lines.iter().all(|line| line.ends_with(" demo::work")), "{debug}: {lines:#?}");
+    }
+}
+
+#[test]
+fn asynchronous_rust_reads_as_it_is_written() {
+    const SOURCE: &str = "
+use std::future::Future;
+use std::task::{Context, Waker};
+pub mod shop {
+    pub async fn price(n: u64) -> u64 {
+        std::hint::black_box(n) * 3
+    }
+    #[inline(never)]
+    pub fn checkout(n: u64) -> impl std::future::Future<Output = u64> {
+        async move { price(n).await + 1 }
+    }
+}
+#[inline(never)]
+fn run(n: u64) {
+    let mut future = std::pin::pin!(shop::checkout(n));
+    let _ = std::hint::black_box(future.as_mut().poll(&mut Context::from_waker(Waker::noop())));
+}
+fn main() {
+    run(std::env::args().count() as u64);
+}
+";
+    let folder = Folder::new(&[("demo.rs", SOURCE)]);
+    let whole = ["async fn demo::shop::price", "async block in demo::shop::checkout"];
+    // Line tables alone name only functions that others are inlined into, and what is inlined, without saying what that
+    // is in; for the rest there is the symbol, which knows closures only.
+    for (options, wanted) in [
+        ("-O -C debuginfo=2", whole),
+        ("-C debuginfo=2 -C symbol-mangling-version=v0", whole),
+        ("-C debuginfo=2", whole),
+        ("-C debuginfo=line-tables-only", ["demo::shop::price::{{closure}}", whole[1]]),
+        ("-O -C debuginfo=line-tables-only", ["async fn", "async block"]),
+    ] {
+        folder.run(&format!("rustc --edition 2024 {options} -o program demo.rs"));
+        let program = folder.path("program");
+        let mut lookup = Lookup::of(&program);
+        let functions = symbols(&program).into_iter().filter(|(name, ..)| name.starts_with("demo::"));
+        let addresses: Vec<u64> = functions.flat_map(|(_, start, size)| start..start + size).collect();
+        let answers = lookup.all(&addresses);
+        let lines: BTreeSet<String> = answers.iter().map(shown).collect();
+        let has = |name: &str| lines.iter().any(|line| format!("{line} <").contains(&format!(" {name} <")));
+        assert!(wanted.into_iter().all(has), "{options}: {lines:#?}");
     }
 }
 

@@ -1,4 +1,5 @@
-//! Where a function is declared. addr2line doesn't tell, but says which entry a function has.
+//! What the source says of a function: where it is declared, and its plain name. addr2line doesn't
+//! tell, but says which entry a function has.
 
 use gimli::{AttributeValue, UnitOffset, UnitRef, constants as dw};
 
@@ -6,6 +7,15 @@ use super::limits::Reader;
 
 /// References are followed this often.
 const MAX_HOPS: usize = 16;
+
+/// What is told of a function.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told<'a> {
+    /// Where it is declared.
+    pub(super) declared: Option<Declared<'a>>,
+    /// Its name as the source has it, without what it is in.
+    pub(super) name: Option<&'a [u8]>,
+}
 
 /// The line that a function is declared on, and the file.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +26,7 @@ pub(super) struct Declared<'a> {
     file: &'a [u8],
 }
 
-impl<'a> Declared<'a> {
+impl<'a> Told<'a> {
     /// Reads it from the entry of a function and what that refers to in its unit; `lines` is the
     /// unit that has the names of files.
     pub(super) fn read(
@@ -24,7 +34,7 @@ impl<'a> Declared<'a> {
         lines: UnitRef<'_, Reader<'a>>,
         entry: UnitOffset,
     ) -> Option<Self> {
-        let (mut file, mut line) = (None, None);
+        let (mut file, mut line, mut name) = (None, None, None);
         let mut next = Some(entry);
         for _ in 0..MAX_HOPS {
             let Some(entry) = next.take().filter(|_| file.is_none() || line.is_none()) else { break };
@@ -38,10 +48,19 @@ impl<'a> Declared<'a> {
                     (dw::DW_AT_decl_file, AttributeValue::FileIndex(index)) => file = file.or(Some(index)),
                     (dw::DW_AT_decl_file, _) => file = file.or(attribute.udata_value()),
                     (dw::DW_AT_decl_line, _) => line = line.or(attribute.udata_value()),
+                    (dw::DW_AT_name, value) => {
+                        name = name.or_else(|| unit.attr_string(value).ok().map(|name| name.bytes()));
+                    }
                     _ => {}
                 }
             }
         }
+        Some(Self { declared: Declared::of(lines, file, line), name })
+    }
+}
+
+impl<'a> Declared<'a> {
+    fn of(lines: UnitRef<'_, Reader<'a>>, file: Option<u64>, line: Option<u64>) -> Option<Self> {
         let line = u32::try_from(line?).ok().filter(|line| (1..=i32::MAX.unsigned_abs()).contains(line))?;
         let header = lines.line_program.as_ref()?.header();
         let file = header.file(file?)?;

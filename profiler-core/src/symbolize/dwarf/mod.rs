@@ -25,12 +25,13 @@ use gimli::{DebugInfoOffset, DwarfFileType, Section, SectionId, UnitOffset, Unit
 use rustc_hash::{FxHashMap, FxHashSet};
 use typed_arena::Arena;
 
-use declared::Declared;
+use declared::{Declared, Told};
 use limits::{Limits, Reader};
 use units::Units;
 
 use super::elf::Elf;
 use super::{Frame, Svma, line_and_column};
+use crate::demangle::demangle;
 use crate::profile::LineNo;
 
 type Dwarf<'a> = gimli::Dwarf<Reader<'a>>;
@@ -211,6 +212,15 @@ fn is_full_name_of(symbol: &str, plain: &str) -> bool {
     plain.is_empty() || is_mangled(symbol.as_bytes()) && symbol.contains(word)
 }
 
+/// The name of what Rust makes of `async` code. Linkers know it as a closure like any other, and the source's own
+/// name, `{async_fn#0}`, is without what it is in.
+fn coroutine(linkage: &str, plain: &[u8]) -> Option<String> {
+    let plain = std::str::from_utf8(plain).ok().filter(|plain| plain.starts_with("{async_"))?;
+    let name = is_mangled(linkage.as_bytes()).then(|| demangle(linkage))?;
+    let (around, inner) = name.rsplit_once("::{")?;
+    inner.ends_with('}').then(|| format!("{around}::{plain}"))
+}
+
 fn is_mangled(name: &[u8]) -> bool {
     name.starts_with(b"_Z") || name.starts_with(b"_R")
 }
@@ -333,12 +343,15 @@ impl<'a> Parsed<'a> {
             let about = if let Some(known) = key.and_then(|key| known.get(&key)) {
                 known.clone()
             } else {
-                let declared = function.dw_die_offset.and_then(|entry| unit_of.declared(entry, helpers));
-                let mut about = Known { name: texts.keep(&String::from_utf8_lossy(name)), declared };
+                let told = function.dw_die_offset.and_then(|entry| unit_of.told(entry, helpers)).unwrap_or_default();
+                let mut about = Known { name: texts.keep(&String::from_utf8_lossy(name)), declared: told.declared };
                 let is_outermost = frames.len() + 1 == depth;
                 if is_outermost && !is_linkage {
                     let symbol = (helpers.symbol)(address).filter(|symbol| is_full_name_of(symbol, &about.name));
                     about.name = symbol.unwrap_or(about.name);
+                }
+                if let Some(name) = told.name.and_then(|name| coroutine(&about.name, name)) {
+                    about.name = texts.keep(&name);
                 }
                 if let Some(key) = key {
                     known.insert(key, about.clone());
@@ -545,16 +558,16 @@ impl<'a> UnitOf<'_, 'a> {
         self.alone.or_else(|| self.units.of(self.entries(helpers)?))
     }
 
-    /// Where a function is declared.
-    fn declared(&self, entry: UnitOffset, helpers: &mut Helpers<'_>) -> Option<Declared<'a>> {
+    /// What the source says of a function.
+    fn told(&self, entry: UnitOffset, helpers: &mut Helpers<'_>) -> Option<Told<'a>> {
         let (main, unit) = (self.source.main, self.entries(helpers)?);
         if unit.dwarf.file_type != DwarfFileType::Dwo {
-            return Declared::read(unit, unit, entry);
+            return Told::read(unit, unit, entry);
         }
         // Names of files are in the half that is in the file itself.
         let offset = self.alone.and_then(|row| self.units.offset(row))?;
         let lines = main.unit(main.debug_info.header_from_offset(DebugInfoOffset(offset)).ok()?).ok()?;
-        Declared::read(unit, UnitRef::new(main, &lines), entry)
+        Told::read(unit, UnitRef::new(main, &lines), entry)
     }
 }
 

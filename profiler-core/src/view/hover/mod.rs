@@ -71,6 +71,8 @@ pub struct Context<'a> {
     /// Why the line may be another one, in words of ours, without a full stop:
     /// `file changed since 14:17; line moved from 15`.
     pub doubt: Option<&'a str>,
+    /// The line awaits: its cost is that of polling, as far as the type is time on a processor.
+    pub awaits: bool,
 }
 
 /// The value types that a hover shows besides the selected one: the first in the file that

@@ -98,8 +98,11 @@ pub(super) fn prose(
         let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
         Sentence::new(format!("{first}{}.", chars.as_str()))
     });
+    let kind = Numbers::of(analysis);
+    let polling = (context.awaits && title.line.is_some() && matches!(kind.kind(), "cpu" | "samples"))
+        .then(|| Sentence::new(format!("This is time spent polling; waiting is not in {}.", kind.kind())));
     let sentences: Vec<Sentence> =
-        sentences.into_iter().chain(generated).chain(found).chain(edited).chain(doubt).collect();
+        sentences.into_iter().chain(polling).chain(generated).chain(found).chain(edited).chain(doubt).collect();
     if !sentences.is_empty() && !line.to_string().ends_with('.') {
         line = line.text(".");
     }
