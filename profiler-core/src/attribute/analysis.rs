@@ -1,7 +1,7 @@
 //! A profile, the question asked of it, and the answer, kept together: what every view
 //! starts from.
 
-use super::compare::{self, CompareError, Comparison, Side};
+use super::compare::{self, CompareError, Comparison, Run, Side};
 use super::{Costs, FileGroups, Filter, Ratio, Stacks};
 use std::sync::Arc;
 
@@ -110,6 +110,19 @@ impl Analysis {
         let mut analysis = Self { profile, groups, value_type, filters, stacks, costs: Costs::default() };
         analysis.costs = analysis.count(value_type, None, cancel)?;
         Ok(analysis)
+    }
+
+    /// Has a comparison of this with its base know what the pairs of runs say that both are sums of.
+    pub fn judge_by(&self, compared: &mut ComparedTo, runs: &[(Self, ComparedTo)]) {
+        let runs: Vec<Run<'_>> = runs
+            .iter()
+            .map(|(new, compared)| Run {
+                new: new.side(None),
+                base: compared.base.side(None),
+                comparison: &compared.comparison,
+            })
+            .collect();
+        compared.comparison.judge_by(self.side(None), compared.base.side(None), &runs);
     }
 
     /// The selected value type.

@@ -2,10 +2,13 @@
 //!
 //! Rows are matched by what they mean (workspace file or cleaned path, line, function name),
 //! so builds at other addresses compare. Values must be of one type and unit.
+//!
+//! Where the two are sums of several pairs of runs, each row also knows what every pair says of it.
 
 use rustc_hash::FxHashMap;
 
 use super::{Cost, Costs, FileGroups, GroupId, Ratio};
+use crate::measure::RunPair;
 use crate::profile::{LineNo, Profile, ValueType};
 
 /// One of the two profiles.
@@ -39,6 +42,8 @@ pub struct Pair {
     pub new: SideCost,
     /// The base.
     pub base: SideCost,
+    /// Where its pairs of runs begin in [`Comparison::runs`]; `None` when it was not compared in several.
+    runs: Option<u32>,
 }
 
 impl Pair {
@@ -50,6 +55,17 @@ impl Pair {
     /// new − base of cumulative.
     pub fn diff_cumulative(&self) -> i128 {
         i128::from(self.new.cost.cumulative) - i128::from(self.base.cost.cumulative)
+    }
+
+    /// Both costs with calls and the samples behind them; `None` where samples are not counted.
+    pub fn run_pair(&self) -> Option<RunPair> {
+        let samples = |side: &SideCost| u64::try_from(side.samples?).ok();
+        Some(RunPair {
+            new: self.new.cost.cumulative.into(),
+            new_samples: samples(&self.new)?,
+            base: self.base.cost.cumulative.into(),
+            base_samples: samples(&self.base)?,
+        })
     }
 
     /// new − base of direct.
@@ -67,6 +83,77 @@ pub struct Comparison {
     pub functions: Vec<Pair>,
     /// Files.
     pub files: Vec<Pair>,
+    /// What pairs of runs say, row by row.
+    runs: Vec<RunPair>,
+    /// The totals of each pair of runs, the new one's first.
+    totals: Vec<(i64, i64)>,
+}
+
+/// A pair of runs: both sides, and their rows.
+#[derive(Clone, Copy)]
+pub struct Run<'a> {
+    /// The new version's.
+    pub new: Side<'a>,
+    /// The base's.
+    pub base: Side<'a>,
+    /// Their rows.
+    pub comparison: &'a Comparison,
+}
+
+impl Comparison {
+    /// The totals of each pair of runs that this is the sum of, the new one's first; empty for a single pair.
+    pub fn run_totals(&self) -> &[(i64, i64)] {
+        &self.totals
+    }
+
+    /// What each pair of runs says of a row, in the order of [`run_totals`](Self::run_totals); empty
+    /// when there are none, or one of them does not count its samples.
+    pub fn runs_of(&self, pair: &Pair) -> &[RunPair] {
+        pair.runs.and_then(|at| self.runs.get(at as usize..at as usize + self.totals.len())).unwrap_or_default()
+    }
+
+    /// Takes in what pairs of runs say, of whose sides this compares the sums.
+    pub fn judge_by(&mut self, new: Side<'_>, base: Side<'_>, runs: &[Run<'_>]) {
+        self.totals = runs.iter().map(|run| (run.new.costs.total, run.base.costs.total)).collect();
+        self.runs.clear();
+        // Rows are matched by what they are called, as those of two sides are.
+        type Names = for<'s> fn(Side<'s>, usize) -> Key<'s>;
+        let kinds: [(&mut Vec<Pair>, fn(&Comparison) -> &Vec<Pair>, Names); 3] = [
+            (&mut self.lines, |of| &of.lines, line_key),
+            (&mut self.functions, |of| &of.functions, function_key),
+            (&mut self.files, |of| &of.files, file_key),
+        ];
+        for (pairs, of_run, key) in kinds {
+            let mut said: FxHashMap<Key<'_>, Vec<Option<RunPair>>> = FxHashMap::default();
+            for (at, run) in runs.iter().enumerate() {
+                for pair in of_run(run.comparison) {
+                    let Some(key) = key_of(pair, run.new, run.base, key) else { continue };
+                    said.entry(key).or_insert_with(|| vec![Some(NOTHING); runs.len()])[at] = pair.run_pair();
+                }
+            }
+            for pair in pairs {
+                let said = key_of(pair, new, base, key).and_then(|key| said.get(&key));
+                let Some(said) = said.and_then(|said| said.iter().copied().collect::<Option<Vec<_>>>()) else { continue };
+                pair.runs = u32::try_from(self.runs.len()).ok();
+                self.runs.extend(said);
+            }
+        }
+    }
+}
+
+/// What a pair of runs says of a row that neither has.
+const NOTHING: RunPair = RunPair { new: 0, new_samples: 0, base: 0, base_samples: 0 };
+
+fn key_of<'s>(
+    pair: &Pair,
+    new: Side<'s>,
+    base: Side<'s>,
+    key: for<'k> fn(Side<'k>, usize) -> Key<'k>,
+) -> Option<Key<'s>> {
+    match (pair.new.row, pair.base.row) {
+        (Some(row), _) => Some(key(new, row)),
+        (None, row) => Some(key(base, row?)),
+    }
 }
 
 /// Two profiles can't be compared.
@@ -119,6 +206,7 @@ pub fn compare(new: Side<'_>, base: Side<'_>) -> Comparison {
         lines: pair_up(new, base, lines),
         functions: pair_up(new, base, functions),
         files: pair_up(new, base, files),
+        ..Comparison::default()
     }
 }
 
@@ -127,24 +215,38 @@ type Key<'a> = (&'a str, &'a str, LineNo);
 type Row<'a> = (Key<'a>, Cost);
 
 fn lines<'a>(side: Side<'a>, costs: &'a Costs) -> Vec<Row<'a>> {
-    costs.lines.iter().map(|row| (("", file(side, row.file), row.line), row.cost)).collect()
+    (costs.lines.iter().enumerate()).map(|(at, row)| (line_key(Side { costs, ..side }, at), row.cost)).collect()
 }
 
 fn functions<'a>(side: Side<'a>, costs: &'a Costs) -> Vec<Row<'a>> {
-    costs.functions.iter().map(|row| ((row.name.as_str(), file(side, row.file), LineNo::UNKNOWN), row.cost)).collect()
+    (costs.functions.iter().enumerate()).map(|(at, row)| (function_key(Side { costs, ..side }, at), row.cost)).collect()
 }
 
 fn files<'a>(side: Side<'a>, costs: &'a Costs) -> Vec<Row<'a>> {
-    costs.files.iter().map(|row| (("", file(side, row.file), LineNo::UNKNOWN), row.cost)).collect()
+    (costs.files.iter().enumerate()).map(|(at, row)| (file_key(Side { costs, ..side }, at), row.cost)).collect()
 }
 
-fn file(side: Side<'_>, group: GroupId) -> &str {
+fn line_key(side: Side<'_>, row: usize) -> Key<'_> {
+    let row = &side.costs.lines[row];
+    ("", file(side, row.file), row.line)
+}
+
+fn function_key(side: Side<'_>, row: usize) -> Key<'_> {
+    let row = &side.costs.functions[row];
+    (row.name.as_str(), file(side, row.file), LineNo::UNKNOWN)
+}
+
+fn file_key(side: Side<'_>, row: usize) -> Key<'_> {
+    ("", file(side, side.costs.files[row].file), LineNo::UNKNOWN)
+}
+
+fn file<'a>(side: Side<'a>, group: GroupId) -> &'a str {
     side.groups.display(side.profile, group)
 }
 
 fn pair_up<'a>(new: Side<'a>, base: Side<'a>, rows: impl Fn(Side<'a>, &'a Costs) -> Vec<Row<'a>>) -> Vec<Pair> {
     let absent = |side: Side<'_>| SideCost { samples: side.counts.map(|_| 0), ..SideCost::default() };
-    let blank = Pair { new: absent(new), base: absent(base) };
+    let blank = Pair { new: absent(new), base: absent(base), runs: None };
     let mut pairs: FxHashMap<Key<'a>, Pair> = FxHashMap::default();
     for (side, pick) in [(new, pick_new as fn(&mut Pair) -> &mut SideCost), (base, pick_base)] {
         for (index, (key, cost)) in rows(side, side.costs).into_iter().enumerate() {

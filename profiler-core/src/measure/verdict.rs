@@ -53,8 +53,12 @@ pub struct Judged {
     pub new: f64,
     /// Mean of the values of the base.
     pub base: f64,
-    /// Half the width of the 95 % confidence interval around their difference.
+    /// Half the width of the 95 % confidence interval around their difference: the larger of the next two.
     pub noise: f64,
+    /// The same by the numbers of samples alone.
+    pub by_samples: f64,
+    /// The same by how much the runs differ; 0 for a single pair.
+    pub by_runs: f64,
     /// What became of it.
     pub verdict: Verdict,
 }
@@ -92,7 +96,8 @@ impl Judged {
         }
         let differences: Vec<f64> = pairs.iter().map(|pair| (pair.new - pair.base) as f64).collect();
         let mean = differences.iter().sum::<f64>() / count;
-        let noise = (DEVIATIONS * variance.sqrt() / count).max(spread(&differences, mean));
+        let (by_samples, by_runs) = (DEVIATIONS * variance.sqrt() / count, spread(&differences, mean));
+        let noise = by_samples.max(by_runs);
         let agrees = |way: Ordering| differences.iter().all(|difference| difference.total_cmp(&0.0) == way);
         let verdict = if mean > noise && agrees(Ordering::Greater) {
             Verdict::Regressed
@@ -104,7 +109,24 @@ impl Judged {
             Verdict::Inconclusive
         };
         let side = |value: fn(&RunPair) -> i128| pairs.iter().map(|pair| value(pair) as f64).sum::<f64>() / count;
-        Some(Self { new: side(|pair| pair.new), base: side(|pair| pair.base), noise, verdict })
+        Some(Self { new: side(|pair| pair.new), base: side(|pair| pair.base), noise, by_samples, by_runs, verdict })
+    }
+
+    /// Half the width of an interval as percentage points of a whole: `±3.1`.
+    ///
+    /// ```
+    /// use profiler_core::measure::Judged;
+    /// assert_eq!(Judged::interval(31.4, 1000.0), "±3.1");
+    /// assert_eq!(Judged::interval(0.2, 1000.0), "±<0.1");
+    /// assert_eq!(Judged::interval(0.0, 0.0), "±0");
+    /// ```
+    pub fn interval(half: f64, whole: f64) -> String {
+        let points = if whole > 0.0 { half / whole * 100.0 } else { 0.0 };
+        match points {
+            0.0 => "±0".to_owned(),
+            ..0.05 => "±<0.1".to_owned(),
+            points => format!("±{points:.1}"),
+        }
     }
 
     /// The mean difference.

@@ -14,11 +14,15 @@ use super::table::{Column, Table};
 use crate::attribute::GroupId;
 use crate::attribute::analysis::{Analysis, Basis, ComparedTo};
 use crate::attribute::compare::{Comparison, Pair, SideCost};
-use crate::measure::{PointChange, Share, difference_is_noise};
+use crate::measure::{self, Judged, PointChange, RunPair, Share};
 use crate::profile::LineNo;
 
 /// Fewer samples on both sides are too few to trust.
 const FEW_SAMPLES: i64 = 10;
+/// From which part of the base's total on a change matters: what is less sure than that is inconclusive.
+const MATTERS: f64 = 0.1;
+/// Shares are counted in this many parts of a total, where they are judged.
+const PARTS: i128 = 1_000_000_000_000;
 /// Changes below a tenth of a point are left out,
 const SHOWN_TENTHS: u32 = 1;
 /// and those above three points stand out.
@@ -52,7 +56,12 @@ pub(super) struct Change<'a> {
     pub(super) pair: &'a Pair,
     /// `None` when the base holds nothing to measure by.
     pub(super) points: Option<PointChange>,
-    is_noise: Option<bool>,
+    /// `None` where samples are not counted on both sides.
+    pub(super) judged: Option<Judged>,
+    /// What is a hundred points of what was judged.
+    whole: f64,
+    /// How many pairs of runs it was judged by; 1 for a recording each.
+    pub(super) pairs: usize,
 }
 
 /// A row that is listed.
@@ -276,7 +285,39 @@ impl<'a> Sides<'a> {
 
     pub(super) fn change<'c>(&self, pair: &'c Pair) -> Change<'c> {
         let points = self.points(pair.new.cost.cumulative, pair.base.cost.cumulative);
-        Change { pair, points, is_noise: self.is_noise(pair) }
+        let runs = self.runs(pair);
+        let whole = self.whole();
+        let judged = runs.as_ref().and_then(|runs| Judged::of(runs, MATTERS * whole));
+        Change { pair, points, judged, whole, pairs: runs.map_or(1, |runs| runs.len()) }
+    }
+
+    /// What there is to judge a row by, on the scale on which both sides are compared.
+    fn runs(&self, pair: &Pair) -> Option<Vec<RunPair>> {
+        let scaled = |value: i128, total: i64| match (self.is_by_share(), total) {
+            (false, _) => value,
+            (true, 0) => 0,
+            (true, total) => value * PARTS / i128::from(total),
+        };
+        let scale = |run: RunPair, (new, base): (i64, i64)| RunPair {
+            new: scaled(run.new, new),
+            base: scaled(run.base, base),
+            ..run
+        };
+        match self.comparison.runs_of(pair) {
+            [] => Some(vec![scale(pair.run_pair()?, (self.new.costs.total, self.base.costs.total))]),
+            runs => Some(runs.iter().zip(self.comparison.run_totals()).map(|(&run, &totals)| scale(run, totals)).collect()),
+        }
+    }
+
+    /// The base's total of one run, on the same scale.
+    fn whole(&self) -> f64 {
+        if self.is_by_share() {
+            return PARTS as f64;
+        }
+        match self.comparison.run_totals() {
+            [] => self.base.costs.total as f64,
+            totals => totals.iter().map(|&(_, base)| base as f64).sum::<f64>() / totals.len() as f64,
+        }
     }
 
     pub(super) fn points(&self, new: i64, base: i64) -> Option<PointChange> {
@@ -296,16 +337,6 @@ impl<'a> Sides<'a> {
             row.is_some_and(|row| analysis.groups.is_uncertain(row.file, row.line))
         };
         of(self.new, &pair.new) || of(self.base, &pair.base)
-    }
-
-    fn is_noise(&self, pair: &Pair) -> Option<bool> {
-        let samples = |side: &SideCost| side.samples.and_then(|samples| u64::try_from(samples).ok());
-        let (new, base) = (i128::from(pair.new.cost.cumulative), i128::from(pair.base.cost.cumulative));
-        let (new_scale, base_scale) = match self.mode {
-            Mode::Share(_) => (i128::from(self.base.costs.total), i128::from(self.new.costs.total)),
-            Mode::Value | Mode::Normalized | Mode::Work { .. } => (1, 1),
-        };
-        difference_is_noise(new * new_scale, samples(&pair.new), base * base_scale, samples(&pair.base))
     }
 
     fn table(&self, rows: &[Listed<'_>], by: By) -> Table {
@@ -342,7 +373,7 @@ impl<'a> Sides<'a> {
     }
 
     fn cells(&self, row: &Listed<'_>, by: By) -> Vec<Span> {
-        let Pair { new, base } = row.change.pair;
+        let Pair { new, base, .. } = row.change.pair;
         let own = |side: &SideCost| summary::own(self.new, side.cost);
         let own = self.points(own(new), own(base)).filter(|points| points.direction().is_ne());
         let (samples_before, samples_after) = match (base.samples, new.samples) {
@@ -390,7 +421,27 @@ impl Change<'_> {
 
     /// Whether it may well be chance.
     pub(super) fn is_noise(&self) -> bool {
-        self.is_noise == Some(true)
+        self.is_change() == Some(false)
+    }
+
+    /// Whether it is more than chance; `None` where that can't be told.
+    fn is_change(&self) -> Option<bool> {
+        self.judged.map(|judged| matches!(judged.verdict, measure::Verdict::Improved | measure::Verdict::Regressed))
+    }
+
+    /// Whether a change that matters could hide in it.
+    pub(super) fn is_inconclusive(&self) -> bool {
+        self.judged.is_some_and(|judged| judged.verdict == measure::Verdict::Inconclusive)
+    }
+
+    /// `±3.1`, in points: half the width of its 95 % confidence interval.
+    pub(super) fn interval(&self) -> Option<String> {
+        self.judged.map(|judged| Judged::interval(judged.noise, self.whole))
+    }
+
+    /// The part of that which is by how much the runs differ.
+    pub(super) fn interval_of_runs(&self) -> Option<String> {
+        self.judged.map(|judged| Judged::interval(judged.by_runs, self.whole))
     }
 
     /// Whether it is large enough to stand out, and more than chance.
@@ -409,11 +460,11 @@ impl Change<'_> {
             Some(points) => points.direction(),
             None => self.pair.diff_cumulative().cmp(&0),
         };
-        match (self.is_noise, direction) {
-            (Some(true), _) | (_, Ordering::Equal) => Verdict::WithinChance,
+        match (self.is_change(), direction) {
+            (Some(false), _) | (_, Ordering::Equal) => Verdict::WithinChance,
             (None, _) => Verdict::Unknown,
-            (Some(false), Ordering::Less) => Verdict::Less,
-            (Some(false), Ordering::Greater) => Verdict::More,
+            (Some(true), Ordering::Less) => Verdict::Less,
+            (Some(true), Ordering::Greater) => Verdict::More,
         }
     }
 
@@ -447,7 +498,7 @@ pub(super) fn legend<'c>(changes: impl Iterator<Item = &'c Change<'c>>) -> Vec<S
     for change in changes {
         is_noisy |= change.is_noise();
         is_few |= change.is_few();
-        is_unknown &= change.is_noise.is_none();
+        is_unknown &= change.judged.is_none();
     }
     [
         (is_noisy, "≈ may well be chance: within the 95 % confidence interval of the sample counts"),

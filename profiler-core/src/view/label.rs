@@ -41,6 +41,7 @@ impl Glyphs {
                 '▼' | '−' => out.push('-'),
                 '≈' => out.push('='),
                 '→' => out.push_str("->"),
+                '±' => out.push_str("+-"),
                 '·' => out.push('|'),
                 'µ' => out.push('u'),
                 c => out.push(c),
@@ -106,11 +107,13 @@ pub(super) fn here(analysis: &Analysis, numbers: &Numbers, cost: Cost) -> Option
     }
 }
 
-/// The label of a change: `▲ +7.7pp 925ms→1.20s`, `▲ +2.0pp new 70.0ms`, `▲ ~+7.7pp 925ms→1.20s`.
+/// The label of a change: `▲ +7.7pp 925ms→1.20s`, `▲ +2.0pp new 70.0ms`, `▲ ~+7.7pp 925ms→1.20s`. Values
+/// that nothing can be concluded from give way to that word: `≈ +2.4pp inconclusive`.
 pub(super) fn change(sides: &Sides<'_>, change: &Change<'_>, is_uncertain: bool, style: Style) -> String {
     let doubt = if is_uncertain { "~" } else { "" };
     let points = change.points.map_or_else(String::new, |points| format!(" {doubt}{points}"));
     let values = format!(" {}", values(sides, change));
+    let values = if change.is_inconclusive() { " inconclusive".to_owned() } else { values };
     style.join(&[change.glyph(), &points, &values])
 }
 

@@ -66,8 +66,9 @@ fn text(file: FileCosts<'_>, numbers: &Numbers, function: usize, line: u32) -> S
     )
 }
 
-/// The lenses of a comparison: what changed by 0.1 pp or more. Functions that only the base
-/// has get none: there may be nothing to write it above.
+/// The lenses of a comparison: what changed by 0.1 pp or more, with the 95 % confidence interval where
+/// samples are counted: `function ▲ +7.7pp ±2.1 925ms→1.20s`. Functions that only the base has get none:
+/// there may be nothing to write it above.
 pub fn change_lenses(file: FileCosts<'_>, changes: FileChanges<'_>, settings: &Settings) -> Vec<Lens> {
     let sides = Sides::of(changes.analysis, changes.compared);
     let changed: FxHashMap<usize, _> = changes
@@ -82,12 +83,14 @@ pub fn change_lenses(file: FileCosts<'_>, changes: FileChanges<'_>, settings: &S
         .map(|(line, functions)| {
             let change = &changed[&functions[0]];
             let points = change.points.map_or_else(String::new, |points| format!(" {points}"));
-            let values = label::values(&sides, change);
+            let interval = change.interval().map_or_else(String::new, |interval| format!(" {interval}"));
+            let values =
+                if change.is_inconclusive() { "inconclusive".to_owned() } else { label::values(&sides, change) };
             let samples = match (change.pair.base.samples, change.pair.new.samples) {
                 (Some(base), Some(new)) if change.is_few() => format!(" · {base}→{new} samples"),
                 _ => String::new(),
             };
-            let text = format!("function {}{points} {values}{samples}{}", change.glyph(), largest_of(functions.len()));
+            let text = format!("function {}{points}{interval} {values}{samples}{}", change.glyph(), largest_of(functions.len()));
             Lens { line, text: settings.style.glyphs.apply(text), functions }
         })
         .collect()

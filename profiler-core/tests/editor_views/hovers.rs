@@ -193,7 +193,7 @@ fn a_change_tells_both_sides_and_how_they_compare() {
                      2.6%   91.0ms  str::trim_start_matches
         called by   33.1%    1.17s  Stats::add
         ```
-        cpu 3.52s against 3.52s · 3.52k samples over 4.00s against 3.52k samples over 4.00s · `src/log_stats.rs` by suffix. By value: changes are percentage points of the base's 3.52s cpu. 921→1197 samples here.
+        cpu 3.52s against 3.52s · 3.52k samples over 4.00s against 3.52k samples over 4.00s · `src/log_stats.rs` by suffix. By value: changes are percentage points of the base's 3.52s cpu. Regressed, ±2.6pp (95 %): 921→1197 samples here.
     "#]].assert_eq(&hover.markdown());
 
     let changed = Changed::new(&log_stats(), &profile(&base.replace("= 80", "= 90")));

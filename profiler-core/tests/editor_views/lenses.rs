@@ -66,9 +66,9 @@ fn changes_of_functions() {
     let file = "src/log_stats.rs";
     let lenses = change_lenses(changed.new.file(file), changed.file(file), &Settings::default());
     expect![[r#"
-        13 function ▲ +11.4pp 1.45s→1.85s
-        44 function ▲ +9.2pp new 324ms
-        60 function ≈ −0.3pp 80.0ms→70.0ms · 8→7 samples
+        13 function ▲ +11.4pp ±10.1 1.45s→1.85s
+        44 function ▲ +9.2pp ±3.2 new 324ms
+        60 function ≈ −0.3pp ±2.2 80.0ms→70.0ms · 8→7 samples
     "#]]
     .assert_eq(&text(&lenses));
 }

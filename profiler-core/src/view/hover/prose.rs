@@ -1,7 +1,7 @@
 //! The line below the table of a hover: what the numbers are of, where they are from, and how
 //! far they can be believed.
 
-use super::super::compare::Sides;
+use super::super::compare::{Change, Sides};
 use super::super::data;
 use super::super::document::{Role, Sentence, Span};
 use super::super::summary::Numbers;
@@ -10,18 +10,40 @@ use crate::attribute::Place;
 use crate::attribute::analysis::Analysis;
 use crate::attribute::calls::Portion;
 use crate::attribute::compare::Pair;
+use crate::measure::Verdict;
 
 /// How much a change can be believed.
 pub(super) fn judgement(sides: &Sides<'_>, pair: &Pair) -> Vec<Sentence> {
-    let change = sides.change(pair);
-    let samples = pair.base.samples.zip(pair.new.samples);
-    let counts = samples.map(|(base, new)| format!("{base}→{new} samples here"));
-    let verdict = match counts {
-        Some(counts) if change.is_few() => Some(format!("{counts}: too few to trust")),
-        Some(counts) if change.is_noise() => Some(format!("{counts}: may well be chance")),
-        counts => counts,
+    std::iter::once(unmarked(&sides.mode())).chain([Sentence::new(verdict(&sides.change(pair)))]).collect()
+}
+
+/// What became of it, with the interval and what that rests on: a sentence.
+fn verdict(change: &Change<'_>) -> String {
+    let counts = change.pair.base.samples.zip(change.pair.new.samples);
+    let (Some((base, new)), Some(judged)) = (counts, change.judged) else {
+        return "Samples are not counted on both sides, so a change can't be told from chance.".to_owned();
     };
-    std::iter::once(unmarked(&sides.mode())).chain(verdict.map(|verdict| Sentence::new(verdict + "."))).collect()
+    let counts = format!("{base}→{new} samples here");
+    if change.is_few() {
+        return format!("{counts}: too few to trust.");
+    }
+    let interval = change.interval().unwrap_or_default();
+    let runs = match (change.pairs, change.interval_of_runs()) {
+        (2.., Some(spread)) => format!(" in {} pairs of runs that differ by {spread}pp", change.pairs),
+        _ => String::new(),
+    };
+    match judged.verdict {
+        Verdict::Improved => format!("Improved, {interval}pp (95 %): {counts}{runs}."),
+        Verdict::Regressed => format!("Regressed, {interval}pp (95 %): {counts}{runs}."),
+        Verdict::Unchanged => format!("Unchanged, within {interval}pp (95 %): {counts}{runs}."),
+        Verdict::Inconclusive if judged.difference().abs() > judged.noise => {
+            format!("Inconclusive, {interval}pp (95 %): {counts}{runs}, and not all in the same direction.")
+        }
+        Verdict::Inconclusive => format!(
+            "Inconclusive, {interval}pp (95 %) is too wide to see a change: {counts}{runs}; more samples or runs would \
+             tell."
+        ),
+    }
 }
 
 /// Most portions that are told of one split.
