@@ -179,11 +179,12 @@ pub const COMMANDS: &[Command] = &[
         name: "setFilter",
         title: "Set filters",
         doc: "Counts only what matches all filters, instead of the present ones. An empty text, or an empty list, \
-              counts everything.",
+              counts everything. Without an argument it offers services, threads and labels of the samples, and to \
+              hide the frames of executors, each with how much it leaves out.",
         arguments: &[Argument {
             name: "filters",
             takes: Takes::Filters,
-            required: true,
+            required: false,
             doc: "Filters, as `FIELD OP VALUE`.",
             example: "fn~parse",
         }],
@@ -311,10 +312,15 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "compareWith",
         title: "Compare with another profile",
-        doc: "Shows what has changed since a base.",
+        doc: "Shows what has changed since a base. Without an argument it offers what there is.",
         arguments: &[
-            PATH.required()
-                .meaning("The base: a file, absolute or relative to the workspace folder, or an address.", "old.pb.gz"),
+            PATH.meaning(
+                "The base: a file, absolute or relative to the workspace folder, or an address. Of a recording also \
+                 `edit:`, the same before your last edit, `merge-base:`, as it was where this branch left the main \
+                 one, and `branch:NAME`, the last one of a branch. Of a profiling server also `yesterday:`, the same \
+                 time a day earlier, and `version:`, the version before this one, or `version:NAME`.",
+                "edit:",
+            ),
             Argument {
                 name: "normalize",
                 takes: Takes::Flag,
@@ -471,8 +477,8 @@ pub enum CommandCall {
         name: Option<String>,
     },
     SetFilter {
-        #[serde(with = "filters")]
-        filters: Vec<Filter>,
+        #[serde(default, deserialize_with = "filters::some")]
+        filters: Option<Vec<Filter>>,
     },
     Query {
         selector: Option<String>,
@@ -514,7 +520,7 @@ pub enum CommandCall {
     },
     StopRecording {},
     CompareWith {
-        path: PathBuf,
+        path: Option<PathBuf>,
         #[serde(default)]
         normalize: bool,
     },
@@ -908,13 +914,13 @@ mod tests {
                 "setFilter",
                 "fn~a label.x=b",
                 json!({"filters": ["fn~a", "label.x=b"]}),
-                CommandCall::SetFilter { filters: vec!["fn~a".parse().unwrap(), "label.x=b".parse().unwrap()] },
+                CommandCall::SetFilter { filters: Some(vec!["fn~a".parse().unwrap(), "label.x=b".parse().unwrap()]) },
             ),
             (
                 "compareWith",
                 "old.pb true",
                 json!({"path": "old.pb", "normalize": true}),
-                CommandCall::CompareWith { path: "old.pb".into(), normalize: true },
+                CommandCall::CompareWith { path: Some("old.pb".into()), normalize: true },
             ),
             (
                 "nextHotspot",
@@ -939,8 +945,9 @@ mod tests {
     #[test]
     fn filters_come_as_words_or_lists_and_an_empty_text_is_none() {
         let filters = |texts: &[&str]| CommandCall::SetFilter {
-            filters: texts.iter().map(|text| text.parse().unwrap()).collect(),
+            filters: Some(texts.iter().map(|text| text.parse().unwrap()).collect()),
         };
+        assert_eq!(call("setFilter", &[]), Ok(CommandCall::SetFilter { filters: None }));
         assert_eq!(call("setFilter", &[json!("")]), Ok(filters(&[])));
         assert_eq!(call("setFilter", &[json!([])]), Ok(filters(&[])));
         assert_eq!(call("setFilter", &[json!({"filters": []})]), Ok(filters(&[])));
@@ -1012,7 +1019,6 @@ mod tests {
             ("perflens.openProfile", json!(["a", "cpu", "b"])),
             ("perflens.openProfile", json!([{"path": "x"}, "cpu"])),
             ("perflens.openProfile", json!([5])),
-            ("perflens.setFilter", json!([])),
             ("perflens.setFilter", json!(["nonsense"])),
             ("perflens.setFilter", json!([{"filters": {"fn": "x"}}])),
             ("perflens.refresh", json!(["now"])),
@@ -1037,7 +1043,6 @@ mod tests {
             perflens.openProfile takes one object, or path, type in this order; call it as perflens.openProfile cpu.pb.gz cpu
             perflens.openProfile takes one object, or path, type in this order; call it as perflens.openProfile cpu.pb.gz cpu
             perflens.openProfile: `path` takes a text, not 5
-            perflens.setFilter needs `filters`: Filters, as `FIELD OP VALUE`. For example: perflens.setFilter fn~parse
             perflens.setFilter: `filters` can't be read: filter `nonsense` has no operator; write FIELD=VALUE, or one of != ~ !~ ^ !^ for =
             perflens.setFilter: `filters` takes filters like `fn~parse`, not {"fn":"x"}
             perflens.refresh takes no arguments; call it as perflens.refresh

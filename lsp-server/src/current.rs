@@ -127,6 +127,7 @@ impl Current {
                 Some(base) => Some(input(base)?),
                 None => None,
             },
+            base_title: None,
             normalize: self.normalize,
             value_type: Some(self.value_type.clone()),
             filters,

@@ -5,6 +5,7 @@
 
 pub mod anchor;
 pub mod auth;
+pub mod bases;
 pub mod cli;
 pub mod commands;
 pub mod config;

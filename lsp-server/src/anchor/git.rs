@@ -42,6 +42,24 @@ impl Repository {
         ask(&self.top, &["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).filter(|it| is_id(it))
     }
 
+    /// The branch that is checked out, if one is.
+    pub(crate) fn branch(&self) -> Option<String> {
+        ask(&self.top, &["symbolic-ref", "--quiet", "--short", "HEAD"])
+    }
+
+    /// The branch that others leave and come back to: what the remote says, or what such are called.
+    pub(crate) fn main_branch(&self) -> Option<String> {
+        let of_remote = ask(&self.top, &["symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD"]);
+        let names = ["main", "master", "trunk", "origin/main", "origin/master"].map(str::to_owned);
+        of_remote.into_iter().chain(names).find(|name| self.commit(name).is_some())
+    }
+
+    /// The commit where one name left the other.
+    pub(crate) fn merge_base(&self, one: &str, other: &str) -> Option<String> {
+        let (one, other) = (self.commit(one)?, self.commit(other)?);
+        ask(&self.top, &["merge-base", &one, &other]).filter(|it| is_id(it))
+    }
+
     /// The newest commit of what is checked out that was made by then, in seconds since 1970.
     pub(super) fn newest_before(&self, seconds: i64) -> Option<String> {
         let before = format!("--before=@{seconds}");

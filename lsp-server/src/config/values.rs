@@ -144,6 +144,11 @@ pub(crate) mod filters {
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Filter>, D::Error> {
         Vec::<String>::deserialize(deserializer)?.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
     }
+
+    /// For what may be left out, where that is something else than none.
+    pub(crate) fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Filter>>, D::Error> {
+        deserialize(deserializer).map(Some)
+    }
 }
 
 /// Reads and writes headers as people write them: `NAME: VALUE`.

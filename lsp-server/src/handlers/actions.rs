@@ -3,7 +3,7 @@
 use lsp_types::{CodeActionOrCommand, Command, Range};
 use profiler_core::view::data;
 
-use super::places;
+use super::{filters, places};
 use crate::runnable::{self, Offer};
 use crate::state::Snapshot;
 
@@ -39,10 +39,14 @@ pub fn at_line(snapshot: &Snapshot, line: u32) -> Vec<Command> {
     }
     commands.push(command("next hot spot", "nextHotspot", Vec::new()));
     commands.push(command("all hot spots", "showHotspots", Vec::new()));
+    if let Some(view) = &snapshot.view {
+        commands.extend(filters::at_function(view, places::function_around(snapshot, line)));
+    }
     let is_comparing = snapshot.view.as_ref().is_some_and(|view| view.comparison.is_some());
     if is_comparing {
         commands.push(command("stop comparing", "stopComparing", Vec::new()));
     }
+    commands.push(command("compare with …", "compareWith", Vec::new()));
     commands.push(command("other value type", "selectValueType", Vec::new()));
     commands.push(command(
         "explain what is shown",

@@ -11,7 +11,7 @@ use tower_lsp::jsonrpc::Error;
 
 use super::ext::{Callers, Neighbour};
 use super::hotspots::Hotspot;
-use super::{actions, calls, ext, hotspots, invalid, matches, on_pool, places, remote, status};
+use super::{actions, bases, calls, ext, filters, hotspots, invalid, matches, on_pool, places, remote, status};
 use crate::commands::{CommandCall, RecordedEvent, Subject};
 use crate::config::HintMode;
 use crate::loader::{Input, RECEIVED};
@@ -44,10 +44,7 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
         CommandCall::SelectValueType { value_type: None } => return offer_value_types(session),
         CommandCall::SelectPreset { name: Some(name) } => select_preset(session, &name)?,
         CommandCall::SelectPreset { name: None } => return offer_presets(session),
-        CommandCall::SetFilter { filters } => {
-            let texts: Vec<String> = filters.iter().map(ToString::to_string).collect();
-            set(session, "query.filters", json!(texts))?;
-        }
+        CommandCall::SetFilter { filters } => return filters::set_filter(session, filters).await,
         CommandCall::Query { selector, range } => return remote::query(session, selector, range).await,
         CommandCall::SetTimeRange { range } => return remote::set_time_range(session, range.as_deref()),
         CommandCall::ImportUrl { url } => return remote::import(session, &url),
@@ -78,20 +75,7 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
                 return Err(invalid("nothing is being recorded"));
             }
         }
-        CommandCall::CompareWith { path, normalize } => {
-            let folder = folder(&session.state(), None)?;
-            {
-                let mut state = session.state();
-                let own = &mut state.folders[folder];
-                if !own.has_profile() {
-                    return Err(invalid("no profile is open to compare; run perflens.openProfile first"));
-                }
-                let base =
-                    Input::of_user(&path, &own.root, own.config()).map_err(|error| invalid(error.to_string()))?;
-                own.chosen.base = Some(Some(base));
-            }
-            set(session, "query.normalize", json!(normalize))?;
-        }
+        CommandCall::CompareWith { path, normalize } => return bases::compare_with(session, path, normalize).await,
         CommandCall::StopComparing {} => {
             let folder = folder(&session.state(), None)?;
             session.state().folders[folder].chosen.base = Some(None);
@@ -134,7 +118,7 @@ pub(super) fn folder(state: &State, path: Option<&PathBuf>) -> Result<usize, Err
 }
 
 /// Sets a setting for the session in the folder opened last, and loads again.
-fn set(session: &Arc<Session>, pointer: &str, value: Value) -> Result<(), Error> {
+pub(super) fn set(session: &Arc<Session>, pointer: &str, value: Value) -> Result<(), Error> {
     let at = folder(&session.state(), None)?;
     {
         let mut state = session.state();

@@ -6,11 +6,13 @@
 //! with a flag that is tripped when nobody wants the answer any more.
 
 pub mod actions;
+pub(crate) mod bases;
 pub mod calls;
 pub mod commands;
 pub mod copy;
 pub mod diagnostics;
 pub mod ext;
+mod filters;
 pub mod hints;
 pub mod hotspots;
 pub mod hover;

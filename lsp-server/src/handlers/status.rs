@@ -120,7 +120,7 @@ pub fn of(state: &State, folder: &Folder) -> Status {
         Shown::View(view, _) => {
             let analysis = &view.analysis;
             let name = format!("{} {}", analysis.selected().kind, view.origin);
-            let words = match &view.base_origin {
+            let words = match view.base_title.as_ref().or(view.base_origin.as_ref()) {
                 Some(base) => Words::Comparing(&name, base),
                 None => Words::Loaded(&analysis.selected().kind, analysis),
             };
@@ -130,6 +130,7 @@ pub fn of(state: &State, folder: &Folder) -> Status {
             status.details.push(plain(&whose(analysis, view.narrowing.as_ref())));
             status.details.push(format!("{}: {}", view.origin, summary::amount(analysis)));
             status.details.extend(age(view));
+            status.details.extend(compared(view));
             status.details.extend(view.notes.iter().cloned());
             status.origin = Some(view.origin.clone());
             status.total = Some(analysis.costs.total);
@@ -185,6 +186,14 @@ fn receiving(receiving: &Receiving, status: &mut Status) {
         rejected: counts.rejected,
         refused: counts.refused,
     });
+}
+
+/// What it is compared with.
+fn compared(view: &View) -> Option<String> {
+    let (base, comparison) = view.base_origin.as_ref().zip(view.comparison.as_ref())?;
+    let title = view.base_title.as_ref().map_or_else(String::new, |title| format!("{title}: "));
+    let amount = summary::amount(&comparison.compared.base);
+    Some(format!("Compared with {title}{base}: {amount}."))
 }
 
 /// How old the data is.

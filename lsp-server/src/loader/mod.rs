@@ -44,6 +44,8 @@ pub struct Wish {
     pub preferred: Option<PathBuf>,
     /// The profile to compare with.
     pub base: Option<Input>,
+    /// What that is to the user: `before my edit`.
+    pub base_title: Option<String>,
     /// Bring the values to the base's sum before comparing.
     pub normalize: bool,
     /// The value type, as users write it.
@@ -209,6 +211,7 @@ pub fn load(
     let mut view = View::new(origin, analysis, counts.as_ref(), comparison, anchored.texts, narrowing, notes);
     view.services = wish.services.iter().filter_map(|service| Owner::new(service, &wish.parts)).collect();
     let written = |path: &Path| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    view.base_title.clone_from(&wish.base_title);
     view.written = wish.profile.file().and_then(written);
     view.wish = Some(wish.clone());
     Ok((view, workspace))

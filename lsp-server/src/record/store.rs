@@ -68,6 +68,8 @@ pub struct About {
     pub how: String,
     /// The commit that was checked out.
     pub commit: Option<String>,
+    /// The branch that was.
+    pub branch: Option<String>,
     /// Whether one of `files` was another text there; absent when unknown.
     pub dirty: Option<bool>,
     /// The workspace's files with costs, as they were.
@@ -131,7 +133,7 @@ impl Store {
     /// Writes what is kept beside a profile, and texts of the files, then forgets the oldest recordings.
     pub fn write_about(&self, profile: &Path, mut about: About, files: &[PathBuf]) -> io::Result<()> {
         about.workspace.clone_from(&self.workspace);
-        (about.commit, about.dirty) = git_state(&self.workspace, files);
+        (about.commit, about.branch, about.dirty) = git_state(&self.workspace, files);
         about.files = self.keep_texts(files)?;
         let json = serde_json::to_vec_pretty(&about)?;
         write_private(&beside(profile), |out| out.write_all(&json))?;
@@ -299,13 +301,14 @@ fn write_private(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<(
     Ok(())
 }
 
-/// The commit of a workspace, and whether one of these files is another text than there.
+/// The commit and branch of a workspace, and whether one of these files is another text than there.
 ///
 /// Git is not asked what differs: to find out it would run the filters that a repository names. So a file
 /// that a filter changes on its way counts as different.
-fn git_state(workspace: &Path, files: &[PathBuf]) -> (Option<String>, Option<bool>) {
-    let Some(mut repository) = Repository::around(workspace) else { return (None, None) };
-    let Some(commit) = repository.commit("HEAD") else { return (None, None) };
+fn git_state(workspace: &Path, files: &[PathBuf]) -> (Option<String>, Option<String>, Option<bool>) {
+    let Some(mut repository) = Repository::around(workspace) else { return (None, None, None) };
+    let Some(commit) = repository.commit("HEAD") else { return (None, None, None) };
+    let branch = repository.branch();
     let mut differs = |path: &PathBuf| {
         let real = path.canonicalize().ok();
         let relative = real.as_ref().and_then(|real| real.strip_prefix(&repository.top).ok());
@@ -314,7 +317,7 @@ fn git_state(workspace: &Path, files: &[PathBuf]) -> (Option<String>, Option<boo
         repository.text(&commit, &relative).is_none_or(|before| before != String::from_utf8_lossy(&now))
     };
     let dirty = files.iter().any(&mut differs);
-    (Some(commit), Some(dirty))
+    (Some(commit), branch, Some(dirty))
 }
 
 /// Bytes as hexadecimal digits.

@@ -16,6 +16,7 @@ use super::recording::Target;
 use super::{Cause, Session};
 use crate::commands::{RecordedEvent, Subject};
 use crate::config::trust::Trust;
+use crate::handlers::bases::title_of_before;
 use crate::handlers::hotspots;
 use crate::loader::Input;
 use crate::lsp::client::CannotAsk;
@@ -216,6 +217,7 @@ impl Session {
             let mut state = self.state();
             let at = state.folders.iter().position(|folder| folder.root == root);
             if let Some(at) = at {
+                state.folders[at].chosen.title = Some(title_of_before(&base));
                 state.folders[at].chosen.base = Some(Some(Input::File(base)));
             }
             at

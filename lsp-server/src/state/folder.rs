@@ -53,6 +53,8 @@ pub struct Chosen {
     pub profile: Option<Option<Input>>,
     /// The base.
     pub base: Option<Option<Input>>,
+    /// What a base is called besides its name, as long as it is the base.
+    pub title: Option<(Input, String)>,
     /// What paths mean, besides the rules of the settings; of equal prefixes these count.
     pub rules: Vec<PathRule>,
 }
@@ -223,6 +225,7 @@ impl Folder {
             parts,
             services,
             preferred,
+            base_title: self.chosen.title.clone().filter(|(of, _)| Some(of) == base.as_ref()).map(|(_, title)| title),
             base,
             normalize: config.query.normalize,
             // The answer to a query has the one type that was asked for.

@@ -26,6 +26,8 @@ pub struct View {
     pub origin: String,
     /// The base's file name.
     pub base_origin: Option<String>,
+    /// What the base is to the user, where it was chosen by that: `before my edit`.
+    pub base_title: Option<String>,
     /// Its costs.
     pub analysis: Arc<Analysis>,
     /// Where the rows of each file are.
@@ -113,6 +115,7 @@ impl View {
         Self {
             origin,
             base_origin,
+            base_title: None,
             analysis: Arc::new(analysis),
             index,
             comparison,

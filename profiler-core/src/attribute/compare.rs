@@ -133,7 +133,9 @@ impl Comparison {
             }
             for pair in pairs {
                 let said = key_of(pair, new, base, key).and_then(|key| said.get(&key));
-                let Some(said) = said.and_then(|said| said.iter().copied().collect::<Option<Vec<_>>>()) else { continue };
+                let Some(said) = said.and_then(|said| said.iter().copied().collect::<Option<Vec<_>>>()) else {
+                    continue;
+                };
                 pair.runs = u32::try_from(self.runs.len()).ok();
                 self.runs.extend(said);
             }

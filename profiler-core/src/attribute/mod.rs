@@ -16,6 +16,7 @@
 pub mod accounting;
 pub mod analysis;
 pub mod calls;
+pub mod choices;
 pub mod compare;
 mod files;
 mod filter;

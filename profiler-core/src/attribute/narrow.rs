@@ -12,7 +12,7 @@ use crate::cancel::{CancelFlag, Cancelled};
 use crate::profile::{LabelValue, Profile, StrId};
 
 /// Labels by which producers name what a sample belongs to.
-const OWNER_LABELS: &[&str] = &[
+pub(super) const OWNER_LABELS: &[&str] = &[
     "app",
     "app.kubernetes.io/name",
     "comm",

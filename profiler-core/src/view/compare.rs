@@ -305,7 +305,9 @@ impl<'a> Sides<'a> {
         };
         match self.comparison.runs_of(pair) {
             [] => Some(vec![scale(pair.run_pair()?, (self.new.costs.total, self.base.costs.total))]),
-            runs => Some(runs.iter().zip(self.comparison.run_totals()).map(|(&run, &totals)| scale(run, totals)).collect()),
+            runs => {
+                Some(runs.iter().zip(self.comparison.run_totals()).map(|(&run, &totals)| scale(run, totals)).collect())
+            }
         }
     }
 

@@ -90,7 +90,11 @@ pub fn change_lenses(file: FileCosts<'_>, changes: FileChanges<'_>, settings: &S
                 (Some(base), Some(new)) if change.is_few() => format!(" · {base}→{new} samples"),
                 _ => String::new(),
             };
-            let text = format!("function {}{points}{interval} {values}{samples}{}", change.glyph(), largest_of(functions.len()));
+            let text = format!(
+                "function {}{points}{interval} {values}{samples}{}",
+                change.glyph(),
+                largest_of(functions.len())
+            );
             Lens { line, text: settings.style.glyphs.apply(text), functions }
         })
         .collect()

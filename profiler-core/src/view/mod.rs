@@ -22,6 +22,7 @@ pub mod compare;
 pub mod data;
 pub mod document;
 pub mod explain;
+pub mod filters;
 pub mod flame;
 pub mod heat;
 pub mod hint;
