@@ -470,3 +470,102 @@ fn it_can_be_cancelled_at_any_time() {
     project.client.kill();
     until("all it started is gone", || !children.iter().any(|&pid| is_alive(pid)));
 }
+
+fn git(folder: &Path, arguments: &[&str]) {
+    let output = Command::new("git")
+        .args(["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgSign=false"])
+        .args(arguments)
+        .current_dir(folder)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .expect("git is installed");
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The same test before and after an edit on a branch: each base is found by what it is to the user, and lines
+/// and functions say what became of them.
+#[test]
+fn a_recording_is_compared_with_what_its_user_means() {
+    if !is_root() {
+        return;
+    }
+    let mut project = project("c", "sums.c");
+    let root = project.folder.path().canonicalize().unwrap();
+    git(&root, &["init", "--quiet", "--initial-branch=main"]);
+    git(&root, &["add", "sums.c", "perflens.toml"]);
+    git(&root, &["commit", "--quiet", "-m", "first"]);
+    project.profile("test_sums(uint64_t");
+    let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+    let first = name(&project.recordings()[0]);
+    // Of one recording there is nothing to compare with, and that is said.
+    let nothing = json!({ "command": "perflens.compareWith", "arguments": [] });
+    let refused = project.client.refused("workspace/executeCommand", nothing).to_string();
+    assert!(refused.contains("before my edit: there is no recording of test_sums before this one"), "{refused}");
+
+    git(&root, &["checkout", "--quiet", "-b", "faster"]);
+    project.replace(
+        "sums.c",
+        "static uint64_t __attribute__((noinline)) hot",
+        "\n\nstatic uint64_t __attribute__((noinline)) hot",
+    );
+    project.replace("sums.c", "2 * rounds", "1 * rounds");
+    project.profile("test_sums(uint64_t");
+    let offered = project.client.command("perflens.compareWith", json!([]));
+    let bases: Vec<&str> =
+        offered["choices"].as_array().unwrap().iter().map(|it| it["base"].as_str().unwrap()).collect();
+    assert_eq!(bases, ["edit:", "merge-base:", "branch:main"], "{offered:#}");
+    for base in bases {
+        let compared = project.client.command("perflens.compareWith", json!([base]));
+        assert_eq!(compared["profile"], first, "{base}");
+        let title = compared["base"].as_str().unwrap().to_owned();
+        let status = project.client.until("the comparison", |client| {
+            let status = client.command("perflens.showStatus", json!([]));
+            status[0]["text"].as_str().filter(|text| text.contains(&title))?;
+            Some(status[0].clone())
+        });
+        assert!(status["details"].to_string().contains(&format!("Compared with {title}: {first}")), "{status:#}");
+        project.client.command("perflens.stopComparing", json!([]));
+    }
+    project.client.command("perflens.compareWith", json!(["edit:"]));
+    let uri = project.uri.clone();
+    let hot = line_of(&project.file, "/* hot */");
+    project.client.until("the change of the line that moved", |client| {
+        client.hints(&uri).iter().any(|hint| hint.starts_with(&format!("{hot}:")) && hint.contains("▼ −")).then_some(())
+    });
+    let position = json!({ "textDocument": { "uri": uri }, "position": { "line": hot, "character": 3 } });
+    let hover = project.client.request("textDocument/hover", position).to_string();
+    assert!(hover.contains("Improved, ±") && hover.contains("samples here"), "{hover}");
+    let lenses = project.client.request("textDocument/codeLens", json!({ "textDocument": { "uri": uri } })).to_string();
+    assert!(lenses.contains("function ▼ −") && lenses.contains("pp ±"), "{lenses}");
+
+    for (base, why) in [
+        ("branch:nowhere", "there is no other recording of test_sums on branch nowhere"),
+        ("yesterday:", "what is shown is not from a server"),
+    ] {
+        let call = json!({ "command": "perflens.compareWith", "arguments": [base] });
+        let refused = project.client.refused("workspace/executeCommand", call).to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+    project.client.command("perflens.stopComparing", json!([]));
+
+    // What is under a function, by its action.
+    let range = json!({ "start": { "line": hot, "character": 0 }, "end": { "line": hot, "character": 0 } });
+    let asked = json!({ "textDocument": { "uri": uri }, "range": range, "context": { "diagnostics": [] } });
+    let only = project.client.until("the function's action", |client| {
+        let actions = client.request("textDocument/codeAction", asked.clone());
+        let titled = |action: &&Value| {
+            action["title"].as_str().is_some_and(|it| it.contains("only under this function: leaves out"))
+        };
+        actions.as_array()?.iter().find(titled).cloned()
+    });
+    project.client.command("perflens.setFilter", only["arguments"].clone());
+    project.client.until("the whole is that function's", |client| {
+        client
+            .hints(&uri)
+            .iter()
+            .any(|hint| hint.starts_with(&format!("{hot}:")) && hint.contains("100%"))
+            .then_some(())
+    });
+    let copied = project.client.command("perflens.copyForAI", json!([{ "scope": "workspace" }])).to_string();
+    assert!(copied.contains("Filtered by ") && copied.contains("fn=hot"), "{copied}");
+}

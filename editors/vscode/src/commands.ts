@@ -117,9 +117,33 @@ async function clear({ client, profiles }: Parts): Promise<void> {
   await profiles.remember(undefined);
 }
 
+/** What the server knows to compare with; `notOffered` with the reason. */
+interface Bases {
+  choices: { base: string; title: string; detail: string; profile: string }[];
+  notOffered: { title: string; why: string }[];
+}
+
 async function compareWith({ client, profiles }: Parts, args: Arguments): Promise<void> {
-  const picked = typeof args["path"] === "string" ? args["path"] : await profiles.pick("Compare with which profile?");
-  if (picked !== undefined) await client.run("compareWith", { ...args, path: picked });
+  if (typeof args["path"] === "string") {
+    await client.run("compareWith", args);
+    return;
+  }
+  const offered = (await client.run("compareWith")) as Bases | undefined;
+  if (offered === undefined) return;
+  type Item = vscode.QuickPickItem & { path?: string; why?: string };
+  const heading = (label: string): Item => ({ label, kind: vscode.QuickPickItemKind.Separator });
+  const found = offered.choices.map(({ base, title, detail, profile }): Item => ({ label: `$(history) ${sentence(title)}`, description: detail, detail: profile, path: base }));
+  const missing = offered.notOffered.map(({ title, why }): Item => ({ label: `$(circle-slash) ${sentence(title)}`, description: why, why }));
+  const file: Item = { label: "$(file) A profile…", description: "a file or an address" };
+  const items = [...found, file, ...(missing.length > 0 ? [heading("can't be had"), ...missing] : [])];
+  const picked = await vscode.window.showQuickPick(items, { placeHolder: "Compare with what?", matchOnDescription: true });
+  if (picked === undefined) return;
+  if (picked.why !== undefined) {
+    void vscode.window.showInformationMessage(`perflens: ${picked.why}.`);
+    return;
+  }
+  const base = picked.path ?? (await profiles.pick("Compare with which profile?"));
+  if (base !== undefined) await client.run("compareWith", { ...args, path: base });
 }
 
 async function selectPreset({ client }: Parts, { name }: Arguments): Promise<void> {
@@ -152,21 +176,42 @@ async function pickValueType(statusBar: StatusBar): Promise<string | undefined> 
 
 const FILTER_HELP = "FIELD OP VALUE, such as fn~parse, file^src/, label.route=/search, thread!=main";
 
-/** Filters that apply can be taken back one by one; another can be written. */
+/** What the server offers: `filters` are all that then apply. */
+interface FilterChoices {
+  choices: { kind: string; title: string; filters: string[] }[];
+  applied: string[];
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  service: "only one service",
+  thread: "only one thread",
+  label: "only one value of a label",
+  executors: "frames",
+  less: "filters that apply",
+};
+
+/** What the samples can be told apart by, each with what it leaves out; filters that apply can be taken back. */
 async function setFilter({ client }: Parts, args: Arguments): Promise<void> {
   if (args["filters"] !== undefined) {
     await client.run("setFilter", args);
     return;
   }
-  const applied = (await client.ask(protocol.query, {}))?.filters ?? [];
-  if (applied.length === 0) return addFilter(client, applied);
-  const add = { label: "$(add) Add a filter…", filter: undefined };
-  const items = [add, ...applied.map((filter) => ({ label: filter, filter, picked: true }))];
-  const kept = await vscode.window.showQuickPick(items, { canPickMany: true, placeHolder: "Keep which filters?" });
-  if (kept === undefined) return;
-  const filters = kept.flatMap(({ filter }) => filter ?? []);
-  if (kept.includes(add)) return addFilter(client, filters);
-  await client.run("setFilter", { filters });
+  const offered = (await client.run("setFilter")) as FilterChoices | undefined;
+  if (offered === undefined) return;
+  type Item = vscode.QuickPickItem & { filters?: string[] };
+  let kind = "";
+  const items = offered.choices.flatMap((choice): Item[] => {
+    const [label, ...rest] = choice.title.split(": ");
+    const item: Item = { label: sentence(label ?? ""), description: rest.join(": "), filters: choice.filters };
+    if (choice.kind === kind) return [item];
+    kind = choice.kind;
+    return [{ label: KINDS[kind] ?? kind, kind: vscode.QuickPickItemKind.Separator }, item];
+  });
+  const add: Item = { label: "$(add) Write a filter…", description: FILTER_HELP };
+  const picked = await vscode.window.showQuickPick([add, ...items], { placeHolder: "Count only what?", matchOnDescription: true });
+  if (picked === undefined) return;
+  if (picked.filters === undefined) return addFilter(client, offered.applied);
+  await client.run("setFilter", { filters: picked.filters });
 }
 
 async function addFilter(client: Client, filters: string[]): Promise<void> {

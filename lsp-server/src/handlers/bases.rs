@@ -60,16 +60,14 @@ pub(super) async fn compare_with(
         return Err(invalid("no profile is open to compare; run perflens.openProfile first"));
     }
     let Some(base) = base else { return offer(session, at, normalize).await };
-    let sides = match base.to_str().and_then(Which::read) {
-        Some(which) => resolve(session, at, &which)
-            .await
-            .map_err(|why| invalid(format!("{} can't be compared with: {why}", which.title())))?,
-        None => {
-            let state = session.state();
-            let own = &state.folders[at];
-            let base = Input::of_user(&base, &own.root, own.config()).map_err(|error| invalid(error.to_string()))?;
-            Sides { new: None, base, title: None, detail: String::new() }
-        }
+    let sides = if let Some(which) = base.to_str().and_then(Which::read) {
+        let found = resolve(session, at, &which).await;
+        found.map_err(|why| invalid(format!("{} can't be compared with: {why}", which.title())))?
+    } else {
+        let state = session.state();
+        let own = &state.folders[at];
+        let base = Input::of_user(&base, &own.root, own.config()).map_err(|error| invalid(error.to_string()))?;
+        Sides { new: None, base, title: None, detail: String::new() }
     };
     Ok(show(session, at, sides, normalize))
 }
@@ -253,7 +251,8 @@ fn numbers(version: &str) -> Option<Vec<u64>> {
 
 /// Offers what there is.
 async fn offer(session: &Arc<Session>, at: usize, normalize: bool) -> Result<Value, Error> {
-    let (mut offers, mut missing): (Vec<(Which, Sides)>, Vec<(Which, String)>) = (Vec::new(), Vec::new());
+    let mut offers: Vec<(Which, Sides)> = Vec::new();
+    let mut missing: Vec<(Which, String)> = Vec::new();
     match shown_as(session, at) {
         ShownAs::Recording { recordings, root, path } => {
             let all = on_pool(move |_| bases::offers(recordings.as_deref(), &root, &path)).await?;

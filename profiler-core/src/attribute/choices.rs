@@ -187,11 +187,14 @@ impl Executors {
                 is_meant
             })
             .collect();
-        let locations = profile.locations();
-        let has = |lines: &[crate::profile::Line]| lines.iter().any(|line| functions[line.function.index()]);
+        let places = profile.locations();
+        let mut locations = vec![false; places.len()];
+        for id in places.ids() {
+            locations[id.index()] = places.lines(id).iter().any(|line| functions[line.function.index()]);
+        }
         Self {
             filters: filters.into_iter().filter(|(_, has_any)| *has_any).map(|(filter, _)| filter).collect(),
-            locations: locations.ids().map(|location| has(locations.lines(location))).collect(),
+            locations,
         }
     }
 }

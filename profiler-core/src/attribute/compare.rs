@@ -116,42 +116,44 @@ impl Comparison {
     pub fn judge_by(&mut self, new: Side<'_>, base: Side<'_>, runs: &[Run<'_>]) {
         self.totals = runs.iter().map(|run| (run.new.costs.total, run.base.costs.total)).collect();
         self.runs.clear();
-        // Rows are matched by what they are called, as those of two sides are.
-        type Names = for<'s> fn(Side<'s>, usize) -> Key<'s>;
-        let kinds: [(&mut Vec<Pair>, fn(&Comparison) -> &Vec<Pair>, Names); 3] = [
-            (&mut self.lines, |of| &of.lines, line_key),
-            (&mut self.functions, |of| &of.functions, function_key),
-            (&mut self.files, |of| &of.files, file_key),
-        ];
-        for (pairs, of_run, key) in kinds {
-            let mut said: FxHashMap<Key<'_>, Vec<Option<RunPair>>> = FxHashMap::default();
-            for (at, run) in runs.iter().enumerate() {
-                for pair in of_run(run.comparison) {
-                    let Some(key) = key_of(pair, run.new, run.base, key) else { continue };
-                    said.entry(key).or_insert_with(|| vec![Some(NOTHING); runs.len()])[at] = pair.run_pair();
-                }
-            }
-            for pair in pairs {
-                let said = key_of(pair, new, base, key).and_then(|key| said.get(&key));
-                let Some(said) = said.and_then(|said| said.iter().copied().collect::<Option<Vec<_>>>()) else {
-                    continue;
-                };
-                pair.runs = u32::try_from(self.runs.len()).ok();
-                self.runs.extend(said);
-            }
+        let whole = (new, base);
+        take_in(&mut self.lines, &mut self.runs, whole, runs, |of| &of.lines, line_key);
+        take_in(&mut self.functions, &mut self.runs, whole, runs, |of| &of.functions, function_key);
+        take_in(&mut self.files, &mut self.runs, whole, runs, |of| &of.files, file_key);
+    }
+}
+
+/// What a row of a side is called.
+type Naming = for<'s> fn(Side<'s>, usize) -> Key<'s>;
+
+/// Takes in what pairs of runs say of rows of one kind, which are matched by what they are called.
+fn take_in(
+    pairs: &mut [Pair],
+    all: &mut Vec<RunPair>,
+    (new, base): (Side<'_>, Side<'_>),
+    runs: &[Run<'_>],
+    rows: fn(&Comparison) -> &[Pair],
+    name: Naming,
+) {
+    let mut said: FxHashMap<Key<'_>, Vec<Option<RunPair>>> = FxHashMap::default();
+    for (at, run) in runs.iter().enumerate() {
+        for pair in rows(run.comparison) {
+            let Some(key) = key_of(pair, run.new, run.base, name) else { continue };
+            said.entry(key).or_insert_with(|| vec![Some(NOTHING); runs.len()])[at] = pair.run_pair();
         }
+    }
+    for pair in pairs {
+        let said = key_of(pair, new, base, name).and_then(|key| said.get(&key));
+        let Some(said) = said.and_then(|said| said.iter().copied().collect::<Option<Vec<_>>>()) else { continue };
+        pair.runs = u32::try_from(all.len()).ok();
+        all.extend(said);
     }
 }
 
 /// What a pair of runs says of a row that neither has.
 const NOTHING: RunPair = RunPair { new: 0, new_samples: 0, base: 0, base_samples: 0 };
 
-fn key_of<'s>(
-    pair: &Pair,
-    new: Side<'s>,
-    base: Side<'s>,
-    key: for<'k> fn(Side<'k>, usize) -> Key<'k>,
-) -> Option<Key<'s>> {
+fn key_of<'s>(pair: &Pair, new: Side<'s>, base: Side<'s>, key: Naming) -> Option<Key<'s>> {
     match (pair.new.row, pair.base.row) {
         (Some(row), _) => Some(key(new, row)),
         (None, row) => Some(key(base, row?)),
@@ -242,7 +244,7 @@ fn file_key(side: Side<'_>, row: usize) -> Key<'_> {
     ("", file(side, side.costs.files[row].file), LineNo::UNKNOWN)
 }
 
-fn file<'a>(side: Side<'a>, group: GroupId) -> &'a str {
+fn file(side: Side<'_>, group: GroupId) -> &str {
     side.groups.display(side.profile, group)
 }
 

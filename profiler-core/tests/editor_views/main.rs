@@ -4,10 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "a profile that can not be made fails its test")]
 
 mod assistant;
+mod filters;
 mod hints;
 mod hovers;
 mod lenses;
 mod lists;
 mod profiles;
 mod status;
+mod verdicts;
 mod widths;

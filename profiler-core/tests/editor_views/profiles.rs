@@ -137,8 +137,18 @@ pub(crate) struct Changed {
 
 impl Changed {
     pub(crate) fn new(new: &Arc<Profile>, base: &Arc<Profile>) -> Self {
+        Self::compared(Loaded::new(new, CPU), base)
+    }
+
+    /// Of profiles that don't count samples.
+    pub(crate) fn of_type(new: &Arc<Profile>, base: &Arc<Profile>, value_type: usize) -> Self {
+        let analysis = Analysis::new(new.clone(), placed(new), value_type, &[], &CancelFlag::new()).unwrap();
+        let index = FileIndex::new(&analysis, None);
+        Self::compared(Loaded { analysis, index }, base)
+    }
+
+    fn compared(mut new: Loaded, base: &Arc<Profile>) -> Self {
         let cancel = CancelFlag::new();
-        let mut new = Loaded::new(new, CPU);
         let compared = new.analysis.compare_to(base.clone(), placed(base), Compare::AsRecorded, &cancel).unwrap();
         let index = ChangeIndex::new(&new.analysis, &compared);
         Self { new, compared, index }

@@ -43,10 +43,26 @@ local function open_profile(arguments)
   pick_profile('Which profile?', function(path) client.execute('openProfile', { path = path }) end)
 end
 
+--- What the server knows to compare with, and any other profile; what can't be had says why.
 local function compare_with(arguments)
   if arguments.path then return client.execute('compareWith', arguments) end
-  pick_profile('Compare with which profile?', function(path)
-    client.execute('compareWith', vim.tbl_extend('force', arguments, { path = path }))
+  local function compare(path) client.execute('compareWith', vim.tbl_extend('force', arguments, { path = path })) end
+  client.execute('compareWith', {}, function(offered)
+    if type(offered) ~= 'table' then return end
+    local items = {}
+    for _, choice in ipairs(offered.choices or {}) do
+      items[#items + 1] = { title = ('%s  %s'):format(choice.label, choice.profile), run = function() compare(choice.base) end }
+    end
+    items[#items + 1] = { title = 'Another profile…', run = function() pick_profile('Compare with which profile?', compare) end }
+    for _, missing in ipairs(offered.notOffered or {}) do
+      items[#items + 1] = {
+        title = ('(not %s: %s)'):format(missing.title, missing.why),
+        run = function() vim.notify(('perflens: %s.'):format(missing.why)) end,
+      }
+    end
+    vim.ui.select(items, { prompt = 'Compare with what?', format_item = function(item) return item.title end }, function(item)
+      if item then item.run() end
+    end)
   end)
 end
 
@@ -72,19 +88,19 @@ local function add_filter(filters)
   end)
 end
 
---- Filters that apply can be taken back one by one; another can be written.
+--- What the samples can be told apart by, each with what it leaves out; filters that apply can be taken back.
 local function set_filter(arguments)
   if arguments.filters then return client.execute('setFilter', arguments) end
-  client.ask('perflens/query', {}, vim.api.nvim_get_current_buf(), function(query)
-    local filters = query and query.filters or {}
-    if #filters == 0 then return add_filter(filters) end
-    local items = { { title = 'Add a filter…', run = function() add_filter(filters) end } }
-    for at, filter in ipairs(filters) do
-      local rest = vim.list_slice(filters)
-      table.remove(rest, at)
-      items[#items + 1] = { title = 'Remove ' .. filter, run = function() client.execute('setFilter', { filters = rest }) end }
+  client.execute('setFilter', {}, function(offered)
+    if type(offered) ~= 'table' then return end
+    local items = { { title = 'Write a filter…', run = function() add_filter(offered.applied or {}) end } }
+    for _, choice in ipairs(offered.choices or {}) do
+      items[#items + 1] = {
+        title = choice.title,
+        run = function() client.execute('setFilter', { filters = #choice.filters > 0 and choice.filters or '' }) end,
+      }
     end
-    vim.ui.select(items, { prompt = 'Filters', format_item = function(item) return item.title end }, function(item)
+    vim.ui.select(items, { prompt = 'Count only what?', format_item = function(item) return item.title end }, function(item)
       if item then item.run() end
     end)
   end)
