@@ -128,6 +128,7 @@ impl Current {
                 None => None,
             },
             base_title: None,
+            runs: Vec::new(),
             normalize: self.normalize,
             value_type: Some(self.value_type.clone()),
             filters,

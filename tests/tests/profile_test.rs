@@ -530,7 +530,7 @@ fn a_recording_is_compared_with_what_its_user_means() {
     let uri = project.uri.clone();
     let hot = line_of(&project.file, "/* hot */");
     project.client.until("the change of the line that moved", |client| {
-        client.hints(&uri).iter().any(|hint| hint.starts_with(&format!("{hot}:")) && hint.contains("▼ −")).then_some(())
+        client.hints(&uri).iter().any(|hint| hint.starts_with(&format!("{hot}:")) && hint.contains('▼')).then_some(())
     });
     let position = json!({ "textDocument": { "uri": uri }, "position": { "line": hot, "character": 3 } });
     let hover = project.client.request("textDocument/hover", position).to_string();

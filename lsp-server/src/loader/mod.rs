@@ -6,6 +6,7 @@
 
 mod cache;
 mod input;
+mod runs;
 pub mod watch;
 
 use std::path::{Path, PathBuf};
@@ -24,6 +25,8 @@ use tokio::sync::Notify;
 use cache::Known;
 pub use cache::Profiles;
 pub use input::{Given, Input, RECEIVED, decode_fetched};
+pub use runs::RunPair;
+use runs::Runs;
 
 use crate::anchor::{self, Anchored, Evidence, Opened, Terms, commit};
 use crate::config::ServiceScope;
@@ -46,6 +49,8 @@ pub struct Wish {
     pub base: Option<Input>,
     /// What that is to the user: `before my edit`.
     pub base_title: Option<String>,
+    /// Pairs of runs that profile and base are the first of; what is shown is their sums.
+    pub runs: Vec<RunPair>,
     /// Bring the values to the base's sum before comparing.
     pub normalize: bool,
     /// The value type, as users write it.
@@ -142,24 +147,29 @@ pub fn load(
 ) -> Result<(View, Arc<Workspace>), Failure> {
     let limits = Limits { max_bytes: wish.max_bytes, ..Limits::default() };
     let places = Places { debug_dirs: wish.debug_dirs.clone(), roots: wish.roots.clone() };
-    let known = match wish.parts.len() {
-        0 | 1 => match &wish.profile {
+    let runs = Runs::read(&wish.runs, profiles, &limits, &places, cancel)?;
+    let sums = if wish.runs.is_empty() { None } else { Some(runs.sums()?) };
+    let (sum, base_sum) = sums.unzip();
+    let known = match (sum, wish.parts.len()) {
+        (Some(sum), _) => sum,
+        (None, 0 | 1) => match &wish.profile {
             Input::Received => read_received(given, profiles, &places, cancel)?,
             profile => read(profile, given.profile.as_deref(), profiles, &limits, cancel)?,
         },
-        _ => read_sum(&wish.parts, profiles, &limits, cancel)?,
+        (None, _) => read_sum(&wish.parts, profiles, &limits, cancel)?,
     };
     let (profile, opened) = (known.symbolised(&places, cancel)?, known.opened);
-    let base = match &wish.base {
-        Some(Input::Received) => {
+    let base = match (base_sum, &wish.base) {
+        (Some(sum), _) => Some((sum.profile, sum.opened)),
+        (None, Some(Input::Received)) => {
             let known = read_received(given, profiles, &places, cancel)?;
             Some((known.profile, known.opened))
         }
-        Some(base) => {
+        (None, Some(base)) => {
             let known = read(base, given.base.as_deref(), profiles, &limits, cancel)?;
             Some((known.symbolised(&places, cancel)?, known.opened))
         }
-        None => None,
+        (None, None) => None,
     };
     let workspace = open_workspace(wish, cancel);
     cancel.check()?;
@@ -189,7 +199,10 @@ pub fn load(
             let base_origin = name(input, given.base.as_ref());
             let (groups, _) = placed(&base, &workspace, &evidence_of(wish, input, (&opened, &terms)), cancel)?;
             let names = [origin.as_str(), base_origin.as_str()];
-            let compared = compare(&mut analysis, (base, groups), wish.normalize, names, cancel)?;
+            let mut compared = compare(&mut analysis, (base, groups), wish.normalize, names, cancel)?;
+            if !wish.runs.is_empty() {
+                runs.judge(wish, &workspace, &analysis, &mut compared, cancel)?;
+            }
             Some((base_origin, compared))
         }
         _ => None,

@@ -11,7 +11,7 @@ use super::view::View;
 use crate::config::toml_file::{WORKSPACE_FILE, WorkspaceFile};
 use crate::config::trust::{Trust, TrustStore};
 use crate::config::{Config, Layers, PathRule, Resolved, ServiceScope};
-use crate::loader::{Input, Part, Stop, Wish};
+use crate::loader::{Input, Part, RunPair, Stop, Wish};
 use crate::source::{ProfileQuery, Request, SourceError, settings};
 
 /// A workspace folder, or a service in one: what has a view of its own.
@@ -55,6 +55,8 @@ pub struct Chosen {
     pub base: Option<Option<Input>>,
     /// What a base is called besides its name, as long as it is the base.
     pub title: Option<(Input, String)>,
+    /// Pairs of runs, as long as profile and base are the first of them.
+    pub runs: Vec<RunPair>,
     /// What paths mean, besides the rules of the settings; of equal prefixes these count.
     pub rules: Vec<PathRule>,
 }
@@ -220,12 +222,14 @@ impl Folder {
         let is_query = profile.as_ref().and_then(Input::request).is_some_and(|request| request.query.is_some());
         let chosen = |rule: &Rule| self.chosen.rules.iter().any(|chosen| chosen.from == rule.from);
         let rules = config.path_rules().into_iter().filter(|rule| !chosen(rule));
+        let runs = self.runs(profile.as_ref(), base.as_ref());
         Some(Wish {
             profile: profile.or_else(|| Some(Input::File(parts.first()?.profile.clone())))?,
             parts,
             services,
             preferred,
             base_title: self.chosen.title.clone().filter(|(of, _)| Some(of) == base.as_ref()).map(|(_, title)| title),
+            runs,
             base,
             normalize: config.query.normalize,
             // The answer to a query has the one type that was asked for.
@@ -238,6 +242,14 @@ impl Folder {
             max_files: usize::try_from(config.limits.workspace_files.get()).unwrap_or(usize::MAX),
             max_bytes: u64::from(config.limits.profile_mebibytes.get()) << 20,
         })
+    }
+
+    /// The pairs of runs that profile and base are the first of.
+    fn runs(&self, profile: Option<&Input>, base: Option<&Input>) -> Vec<RunPair> {
+        let files = profile.and_then(Input::file).zip(base.and_then(Input::file));
+        let is_first =
+            self.chosen.runs.first().is_some_and(|pair| files == Some((pair.new.as_path(), pair.base.as_path())));
+        if is_first { self.chosen.runs.clone() } else { Vec::new() }
     }
 
     /// What is shown, if a profile is.

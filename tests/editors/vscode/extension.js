@@ -243,6 +243,7 @@ async function compare(person) {
   await person.open(bench, workspace, "src/main.rs");
   await becomes("lit before comparing", expected.before, () => hints(person));
   await person.palette("perflens: Compare with another profile");
+  await person.pick("A profile");
   await person.pick("after.pb.gz");
   await shows("a comparison in the status bar", () => status(person), "vs after.pb.gz");
   await becomes("lines say what changed", CHANGES, () => hints(person));
