@@ -10,6 +10,8 @@
 
 use std::path::PathBuf;
 
+use crate::runnable::Work;
+
 /// Which base is meant. What a user writes for it stands instead of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Which {
@@ -90,17 +92,63 @@ pub struct Offer {
     pub found: Result<Found, String>,
 }
 
+/// A recording from before an edit whose program was kept, to run again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Before {
+    /// The recording.
+    pub recording: PathBuf,
+    /// Its program.
+    pub program: PathBuf,
+    /// SHA-256 of that, in hex.
+    pub hash: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// What was added to its environment, as `NAME=VALUE`.
+    pub environment: Vec<String>,
+    /// Where it ran.
+    pub folder: PathBuf,
+    /// The work that was done.
+    pub work: Work,
+}
+
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-pub use recorded::{find, offers};
+pub use recorded::{before_now, find, is_recording, is_same_program, mark_base_run, offers};
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-pub use unrecorded::{find, offers};
+pub use unrecorded::{before_now, find, is_recording, is_same_program, mark_base_run, offers};
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 mod unrecorded {
+    use std::io;
     use std::path::Path;
 
-    use super::{Found, Offer, Which};
+    use super::{Before, Found, Offer, Which};
+
+    /// Nothing is recorded here.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn before_now(_: Option<&Path>, _: &Path, _: &str) -> Result<Before, String> {
+        Err("there are no recordings on this system".to_owned())
+    }
+
+    /// Nothing is recorded here.
+    pub fn is_recording(_: &Path) -> bool {
+        false
+    }
+
+    /// Nothing is recorded here.
+    pub fn is_same_program(_: &Path, _: &Before) -> bool {
+        false
+    }
+
+    /// Nothing is recorded here.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn mark_base_run(_: &Path, _: &Before) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Nothing is recorded here.
     pub fn offers(_: Option<&Path>, _: &Path, _: &Path) -> Vec<Offer> {
@@ -118,14 +166,15 @@ mod unrecorded {
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod recorded {
+    use std::io;
     use std::path::{Path, PathBuf};
     use std::time::SystemTime;
 
     use sha2::{Digest, Sha256};
 
-    use super::{Found, Offer, Which};
+    use super::{Before, Found, Offer, Which};
     use crate::anchor::git::Repository;
-    use crate::record::store::{About, Store, Text, hex, is_recording};
+    use crate::record::store::{About, Kept, Store, Text, hex, is_recording as is_in_store, rewrite_about};
     use crate::when;
 
     /// Digits by which people know a commit.
@@ -177,9 +226,61 @@ mod recorded {
         Known::of(recordings, root, shown)?.find(which, root)
     }
 
+    /// The newest recording of a test whose files were other texts than they are now, with its program.
+    ///
+    /// # Errors
+    /// Why there is none; a sentence without a full stop.
+    pub fn before_now(recordings: Option<&Path>, root: &Path, test: &str) -> Result<Before, String> {
+        let name = test.split_once(' ').map_or(test, |(_, name)| name);
+        let store = recordings.map(|recordings| Store::new(recordings, root));
+        let store = store.ok_or("no folder to keep recordings in is known; set HOME")?;
+        let is_now = |text: &Text| {
+            let now = std::fs::read(root.join(&text.path)).ok();
+            now.is_some_and(|now| hex(&Sha256::digest(&now)) == text.hash)
+        };
+        let older = |about: &About| about.test == test && !about.is_base_run && !about.files.iter().all(is_now);
+        let found = store.list().into_iter().find_map(|(path, _)| Some((About::read(&path).filter(older)?, path)));
+        let (about, recording) = found.ok_or_else(|| {
+            format!("there is no recording of {name} from before an edit; profile it, edit, save, then run this")
+        })?;
+        let kept = about.kept.ok_or_else(|| {
+            format!(
+                "{name} runs from its source, which is another now, so its base can't run again; compare recordings"
+            )
+        })?;
+        let program = store.program(&kept).ok_or_else(|| {
+            format!("the program of {name} from before the edit is not kept any more; profile its base again")
+        })?;
+        let Kept { hash, arguments, environment, folder } = kept;
+        Ok(Before { recording, program, hash, arguments, environment, folder, work: about.work })
+    }
+
+    /// Whether a profile is a recording of ours.
+    pub fn is_recording(profile: &Path) -> bool {
+        About::read(profile).is_some()
+    }
+
+    /// Whether a recording is of the program that was kept.
+    pub fn is_same_program(recording: &Path, before: &Before) -> bool {
+        About::read(recording).and_then(|about| about.kept).is_some_and(|kept| kept.hash == before.hash)
+    }
+
+    /// Says of a recording that it is of a program from before: its texts are those of then.
+    ///
+    /// # Errors
+    /// It can't be written.
+    pub fn mark_base_run(recording: &Path, before: &Before) -> io::Result<()> {
+        let gone = || io::Error::other("what is kept beside it is gone");
+        let then = About::read(&before.recording).ok_or_else(gone)?;
+        let mut about = About::read(recording).ok_or_else(gone)?;
+        (about.commit, about.branch, about.dirty) = (then.commit, then.branch, then.dirty);
+        (about.files, about.is_base_run) = (then.files, true);
+        rewrite_about(recording, &about)
+    }
+
     impl Known {
         fn of(recordings: Option<&Path>, root: &Path, shown: &Path) -> Result<Self, String> {
-            let about = About::read(shown).filter(|_| is_recording(recordings, shown));
+            let about = About::read(shown).filter(|_| is_in_store(recordings, shown));
             let (Some(recordings), Some(about)) = (recordings, about) else {
                 return Err("what is shown is no recording of this machine".to_owned());
             };
@@ -195,7 +296,7 @@ mod recorded {
             for (path, written) in Store::new(recordings, root).list() {
                 if real(&path) == own {
                     time = written;
-                } else if let Some(about) = About::read(&path).filter(is_same) {
+                } else if let Some(about) = About::read(&path).filter(|about| is_same(about) && !about.is_base_run) {
                     others.push(Recording { path, time: written, about });
                 }
             }

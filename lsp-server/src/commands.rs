@@ -304,6 +304,24 @@ pub const COMMANDS: &[Command] = &[
         arguments: &[FILE, LINE],
     },
     Command {
+        name: "profileInTurns",
+        title: "Run base and new in turns",
+        doc: "Runs a test, benchmark, example or program in turns with its program of before your last edit, and judges \
+              every line and function by all pairs of runs. It must have been profiled before that edit, and be \
+              compiled. The workspace must be trusted. Linux only.",
+        arguments: &[
+            FILE,
+            LINE,
+            Argument {
+                name: "pairs",
+                takes: Takes::Number { min: 2, max: 20 },
+                required: false,
+                doc: "How many pairs; else 5.",
+                example: "5",
+            },
+        ],
+    },
+    Command {
         name: "stopRecording",
         title: "Stop recording",
         doc: "Ends the recording that is under way; what was recorded stays open.",
@@ -517,6 +535,11 @@ pub enum CommandCall {
     ProfileTest {
         file: Option<String>,
         line: Option<u32>,
+    },
+    ProfileInTurns {
+        file: Option<String>,
+        line: Option<u32>,
+        pairs: Option<u32>,
     },
     StopRecording {},
     CompareWith {

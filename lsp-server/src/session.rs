@@ -7,6 +7,7 @@ mod anchoring;
 pub mod profile_test;
 mod received;
 pub mod recording;
+pub mod turns;
 
 use std::collections::HashSet;
 use std::ffi::OsString;

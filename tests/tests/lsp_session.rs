@@ -340,7 +340,7 @@ fn a_comparison_shows_differences_and_their_direction() {
         assert!(others.contains(&"≈ +0.9pp 803ms→833ms".to_owned()), "{others:?}");
         assert!(others.contains(&"▲ +17.0pp 200ms→800ms".to_owned()), "{others:?}");
         let lenses = client.lenses(&library);
-        assert!(lenses.contains(&"0 function ▲ +17.0pp 200ms→800ms".to_owned()), "{lenses:?}");
+        assert!(lenses.contains(&"0 function ▲ +17.0pp ±5.6 200ms→800ms".to_owned()), "{lenses:?}");
         assert!(status(&mut client).contains("base.pb.gz"), "{}", status(&mut client));
         client.command("perflens.stopComparing", json!([]));
         await_demo(&mut client, &uri);

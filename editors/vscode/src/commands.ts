@@ -51,6 +51,7 @@ const OF_SERVER: Table = {
   showActions,
   showCallers,
   profileTest,
+  profileInTurns,
   explain,
   showStatus,
   toggleHints,
@@ -291,6 +292,12 @@ async function showCallers({ client }: Parts, args: Arguments): Promise<void> {
 async function profileTest({ client }: Parts, args: Arguments): Promise<void> {
   const at = await here(args);
   if (at !== undefined) await client.run("profileTest", { file: client.uri(at.document), line: at.line });
+}
+
+/** What the cursor is in, against its program of before the last edit. */
+async function profileInTurns({ client }: Parts, args: Arguments): Promise<void> {
+  const at = await here(args);
+  if (at !== undefined) await client.run("profileInTurns", { file: client.uri(at.document), line: at.line });
 }
 
 // ---- texts

@@ -31,6 +31,14 @@ pub fn at_line(snapshot: &Snapshot, line: u32) -> Vec<Command> {
         arguments: Some(arguments),
     };
     let mut commands: Vec<Command> = profile.into_iter().collect();
+    let view = snapshot.view.as_ref();
+    if let (Some(profile), true) = (commands.first().cloned(), view.is_some_and(|view| view.is_recording)) {
+        commands.push(Command {
+            title: "perflens: run base and new in turns".to_owned(),
+            command: "perflens.profileInTurns".to_owned(),
+            ..profile
+        });
+    }
     if is_costly {
         commands.push(command("callers and callees of this line", "showCallers", vec![here("line")]));
     }
@@ -39,14 +47,16 @@ pub fn at_line(snapshot: &Snapshot, line: u32) -> Vec<Command> {
     }
     commands.push(command("next hot spot", "nextHotspot", Vec::new()));
     commands.push(command("all hot spots", "showHotspots", Vec::new()));
-    if let Some(view) = &snapshot.view {
+    if let Some(view) = view {
         commands.extend(filters::at_function(view, places::function_around(snapshot, line)));
     }
-    let is_comparing = snapshot.view.as_ref().is_some_and(|view| view.comparison.is_some());
+    let is_comparing = view.is_some_and(|view| view.comparison.is_some());
     if is_comparing {
         commands.push(command("stop comparing", "stopComparing", Vec::new()));
     }
-    commands.push(command("compare with …", "compareWith", Vec::new()));
+    if view.is_some_and(|view| view.may_have_bases()) {
+        commands.push(command("compare with …", "compareWith", Vec::new()));
+    }
     commands.push(command("other value type", "selectValueType", Vec::new()));
     commands.push(command(
         "explain what is shown",

@@ -21,6 +21,7 @@ use crate::presets;
 use crate::runnable::{self, Offer};
 use crate::session::profile_test::not_trusted;
 use crate::session::recording::{self, Target};
+use crate::session::turns;
 use crate::session::{Cause, Session};
 use crate::state::documents::file_path;
 use crate::state::folder::Chosen;
@@ -70,6 +71,13 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
         }
         CommandCall::Record { target, seconds, event } => return record(session, target, seconds, event),
         CommandCall::ProfileTest { file, line } => return profile_test(session, file, line),
+        CommandCall::ProfileInTurns { file, line, pairs } => {
+            let (path, offers, name) = offers(session, file)?;
+            let offer = offer_at(&offers, line.unwrap_or(1), &name)?;
+            let result = json!({ "name": offer.runnable.name, "kind": offer.runnable.kind });
+            session.profile_in_turns(&path, offer.clone(), pairs.unwrap_or(turns::PAIRS)).map_err(invalid)?;
+            return Ok(result);
+        }
         CommandCall::StopRecording {} => {
             if !session.stop_recording() {
                 return Err(invalid("nothing is being recorded"));
@@ -173,8 +181,8 @@ fn record(
     Ok(Value::Null)
 }
 
-/// Profiles what is at a line; offers what the file has when none is named.
-fn profile_test(session: &Arc<Session>, file: Option<String>, line: Option<u32>) -> Result<Value, Error> {
+/// What a file, else the one that is looked at, has to be run; with its path and name.
+fn offers(session: &Arc<Session>, file: Option<String>) -> Result<(PathBuf, Vec<Offer>, String), Error> {
     let (path, offers, not_trusted) = {
         let state = session.state();
         let file = file.or_else(|| Some(state.picked.as_ref()?.to_string_lossy().into_owned()));
@@ -194,15 +202,24 @@ fn profile_test(session: &Arc<Session>, file: Option<String>, line: Option<u32>)
             "{name} has no test, benchmark or program that is known; [tasks] in perflens.toml can name a command for it"
         )));
     }
+    Ok((path, offers, name))
+}
+
+/// The one at a line.
+fn offer_at<'o>(offers: &'o [Offer], line: u32, name: &str) -> Result<&'o Offer, Error> {
+    runnable::at_line(offers, line.saturating_sub(1)).ok_or_else(|| {
+        let lines: Vec<String> =
+            offers.iter().map(|offer| (offer.runnable.line + 1).to_string()).take(CHOICES).collect();
+        let lines = lines.join(", ");
+        invalid(format!("line {line} of {name} is in no test, benchmark or program; there are: {lines}"))
+    })
+}
+
+/// Profiles what is at a line; offers what the file has when none is named.
+fn profile_test(session: &Arc<Session>, file: Option<String>, line: Option<u32>) -> Result<Value, Error> {
+    let (path, offers, name) = offers(session, file)?;
     if let Some(line) = line {
-        let Some(offer) = runnable::at_line(&offers, line.saturating_sub(1)) else {
-            let lines: Vec<String> =
-                offers.iter().map(|offer| (offer.runnable.line + 1).to_string()).take(CHOICES).collect();
-            let lines = lines.join(", ");
-            return Err(invalid(format!(
-                "line {line} of {name} is in no test, benchmark or program; there are: {lines}"
-            )));
-        };
+        let offer = offer_at(&offers, line, &name)?;
         let result = json!({ "name": offer.runnable.name, "kind": offer.runnable.kind });
         session.profile_test(&path, offer.clone()).map_err(invalid)?;
         return Ok(result);

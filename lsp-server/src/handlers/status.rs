@@ -119,7 +119,7 @@ pub fn of(state: &State, folder: &Folder) -> Status {
         }
         Shown::View(view, _) => {
             let analysis = &view.analysis;
-            let name = format!("{} {}", analysis.selected().kind, view.origin);
+            let name = format!("{} {}", analysis.selected().kind, subject(&view.origin));
             let words = match view.base_title.as_ref().or(view.base_origin.as_ref()) {
                 Some(base) => Words::Comparing(&name, base),
                 None => Words::Loaded(&analysis.selected().kind, analysis),
@@ -186,6 +186,19 @@ fn receiving(receiving: &Receiving, status: &mut Status) {
         rejected: counts.rejected,
         refused: counts.refused,
     });
+}
+
+/// What a recording of ours is of, by the name of its file, `20261130-011034-test_sums.pb.gz`; others by theirs. There
+/// is little room where it stands.
+fn subject(origin: &str) -> &str {
+    let is_number = |text: &str, digits: usize| text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut parts = origin.splitn(3, '-');
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(date), Some(time), Some(rest)) if is_number(date, 8) && is_number(time, 6) => {
+            rest.strip_suffix(".pb.gz").unwrap_or(rest)
+        }
+        _ => origin,
+    }
 }
 
 /// What it is compared with.

@@ -29,6 +29,7 @@ pub use runs::RunPair;
 use runs::Runs;
 
 use crate::anchor::{self, Anchored, Evidence, Opened, Terms, commit};
+use crate::bases;
 use crate::config::ServiceScope;
 use crate::source::Fetched;
 use crate::state::view::{Owner, View};
@@ -224,6 +225,7 @@ pub fn load(
     let mut view = View::new(origin, analysis, counts.as_ref(), comparison, anchored.texts, narrowing, notes);
     view.services = wish.services.iter().filter_map(|service| Owner::new(service, &wish.parts)).collect();
     let written = |path: &Path| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    view.is_recording = wish.profile.file().is_some_and(bases::is_recording);
     view.base_title.clone_from(&wish.base_title);
     view.written = wish.profile.file().and_then(written);
     view.wish = Some(wish.clone());

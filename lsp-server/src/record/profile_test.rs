@@ -49,6 +49,9 @@ const FREQUENCY: u32 = 999;
 /// Files of a language's own profiler are smaller.
 const MAX_FILE: u64 = 256 << 20;
 
+/// Languages whose programs hold what was written, so that the program is what was measured.
+const BUILT: &[&str] = &["C", "Go", "Rust"];
+
 /// Programs that are no part of a test: the one that repeats it, and the shells of version managers.
 const LEFT_OUT: &[&str] = &["perflens"];
 
@@ -88,7 +91,21 @@ pub(crate) fn profile(order: &Order, folders: &Folders, stop: &AtomicBool, ui: &
     if plan.ran_nothing.iter().any(|words| output.contains(words)) {
         return Err(format!("{} was not found by its own runner, which ran nothing", order.runnable.name));
     }
+    keep_program(order, folders, &plan, &done);
     Ok(done)
+}
+
+/// Keeps what was built, so that it can run again when it has been built anew. Without it there is a recording all
+/// the same.
+fn keep_program(order: &Order, folders: &Folders, plan: &Plan, done: &Done) {
+    let is_built =
+        order.task.is_some() || language_of(&order.file).is_some_and(|language| BUILT.contains(&language.name));
+    if let Some(recordings) = folders.recordings.as_ref().filter(|_| is_built) {
+        let store = Store::new(recordings, &folders.workspace);
+        if let Err(error) = store.keep_program(&done.path, &plan.command) {
+            tracing::debug!("{}: {error}", plan.command.in_words());
+        }
+    }
 }
 
 /// Why there is no recording.

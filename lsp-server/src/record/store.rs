@@ -4,6 +4,7 @@
 //! recordings/WORKSPACE/TIME-PROGRAM.pb.gz    the profile: the program's name, no arguments
 //! recordings/WORKSPACE/TIME-PROGRAM.json     beside it, for the user alone: command, commit, files
 //! recordings/WORKSPACE/texts/HASH            texts of the workspace's files as they were
+//! recordings/WORKSPACE/programs/HASH         the last few programs that were built for a test
 //! ```
 //!
 //! The texts say what the lines of the profile mean after the files were edited. Folders and files
@@ -11,6 +12,7 @@
 //! between leaves nothing that could be taken for a recording; what it leaves goes next time.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -25,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::anchor::git::Repository;
-use crate::runnable::Work;
+use crate::runnable::{Words, Work};
 
 /// Most recordings of one workspace.
 const MAX_RECORDINGS: usize = 30;
@@ -42,12 +44,21 @@ const MAX_TEXT: u64 = 1 << 20;
 /// Most bytes of texts of one recording.
 const MAX_TEXTS: u64 = 32 << 20;
 
+/// Most programs of one workspace that are kept, and most bytes of them and of one.
+const MAX_PROGRAMS: usize = 4;
+const MAX_PROGRAM_BYTES: u64 = 512 << 20;
+const MAX_PROGRAM: u64 = 256 << 20;
+
 /// What a write that was broken off leaves is removed after this.
 const ABANDONED: Duration = Duration::from_hours(1);
 
 const PROFILE: &str = "pb.gz";
 /// Folder of the texts, beside the profiles.
 pub(crate) const TEXTS: &str = "texts";
+/// Folder of the programs, beside the profiles.
+const PROGRAMS: &str = "programs";
+/// What a program begins with that a processor runs, and no interpreter.
+const ELF: &[u8] = b"\x7fELF";
 const TEMPORARY: &str = ".writing-";
 
 /// What is kept beside a profile, for the user alone.
@@ -74,6 +85,24 @@ pub struct About {
     pub dirty: Option<bool>,
     /// The workspace's files with costs, as they were.
     pub files: Vec<Text>,
+    /// The program that ran, where it was kept to run again.
+    pub kept: Option<Kept>,
+    /// Whether it was recorded as the base of others, of a program that was kept.
+    pub is_base_run: bool,
+}
+
+/// A program that was kept: what was built before an edit can run again after it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Kept {
+    /// SHA-256 of the program, in hex, which is its name in the store.
+    pub hash: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// What was added to its environment, as `NAME=VALUE`.
+    pub environment: Vec<String>,
+    /// Where it ran.
+    pub folder: PathBuf,
 }
 
 /// A source file as it was.
@@ -139,6 +168,61 @@ impl Store {
         write_private(&beside(profile), |out| out.write_all(&json))?;
         self.prune(profile);
         Ok(())
+    }
+
+    /// Keeps the program that a recording is of, to run it again when it has been built anew, and forgets those
+    /// that ran longest ago. Nothing where that is a script, or large.
+    pub(crate) fn keep_program(&self, profile: &Path, words: &Words) -> io::Result<()> {
+        let Some(mut about) = About::read(profile) else { return Ok(()) };
+        let path = words.folder.join(&words.program);
+        let metadata = fs::metadata(&path)?;
+        if !metadata.is_file() || metadata.len() > MAX_PROGRAM {
+            return Ok(());
+        }
+        let content = fs::read(&path)?;
+        if !content.starts_with(ELF) {
+            return Ok(());
+        }
+        let hash = hex(&Sha256::digest(&content));
+        let programs = self.folder.join(PROGRAMS);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&programs)?;
+        let copy = programs.join(&hash);
+        if !copy.exists() {
+            write_private(&copy, |out| out.write_all(&content))?;
+            fs::set_permissions(&copy, fs::Permissions::from_mode(0o700))?;
+        }
+        fs::File::open(&copy)?.set_modified(SystemTime::now())?;
+        let text = |text: &OsString| text.to_string_lossy().into_owned();
+        about.kept = Some(Kept {
+            hash,
+            arguments: words.arguments.iter().map(text).collect(),
+            environment: words
+                .environment
+                .iter()
+                .map(|(name, value)| format!("{}={}", text(name), text(value)))
+                .collect(),
+            folder: words.folder.clone(),
+        });
+        rewrite_about(profile, &about)?;
+        let mut all: Vec<(PathBuf, fs::Metadata)> = entries(&programs).collect();
+        all.sort_by_key(|(_, metadata)| std::cmp::Reverse(metadata.modified().ok()));
+        let mut bytes = 0;
+        for (at, (path, metadata)) in all.into_iter().enumerate() {
+            bytes += metadata.len();
+            if path != copy && (at >= MAX_PROGRAMS || bytes > MAX_PROGRAM_BYTES) {
+                let _ = fs::remove_file(path);
+            }
+        }
+        Ok(())
+    }
+
+    /// The program of a recording, if it is still there and what it was.
+    pub(crate) fn program(&self, kept: &Kept) -> Option<PathBuf> {
+        let is_hash = kept.hash.len() == 64 && kept.hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let path = is_hash.then(|| self.folder.join(PROGRAMS).join(&kept.hash))?;
+        let metadata = fs::symlink_metadata(&path).ok().filter(|metadata| metadata.len() <= MAX_PROGRAM)?;
+        let content = metadata.is_file().then(|| fs::read(&path).ok())??;
+        (hex(&Sha256::digest(&content)) == kept.hash).then_some(path)
     }
 
     fn keep_texts(&self, files: &[PathBuf]) -> io::Result<Vec<Text>> {
@@ -226,11 +310,17 @@ impl Store {
     }
 }
 
-/// The newest recording of a test, with its work.
+/// Writes anew what is kept beside a profile.
+pub(crate) fn rewrite_about(profile: &Path, about: &About) -> io::Result<()> {
+    let json = serde_json::to_vec_pretty(about)?;
+    write_private(&beside(profile), |out| out.write_all(&json))
+}
+
+/// The newest recording of a test as it was then, with its work.
 pub fn newest_of_test(recordings: &Path, workspace: &Path, test: &str) -> Option<(PathBuf, Work)> {
     let all = Store::new(recordings, workspace).list();
     all.into_iter().find_map(|(path, _)| {
-        let about = About::read(&path).filter(|about| about.test == test)?;
+        let about = About::read(&path).filter(|about| about.test == test && !about.is_base_run)?;
         Some((path, about.work))
     })
 }

@@ -12,7 +12,7 @@ use lsp_types::{Command, MessageType};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::recording::Target;
+use super::recording::{Ended, Target};
 use super::{Cause, Session};
 use crate::commands::{RecordedEvent, Subject};
 use crate::config::trust::Trust;
@@ -41,6 +41,14 @@ pub(super) struct Tested {
     failure: Option<String>,
 }
 
+impl Tested {
+    /// How it ended.
+    pub(super) fn ended(tested: Option<Self>) -> Ended {
+        let (failure, under) = tested.map_or((None, None), |tested| (tested.failure, tested.under));
+        Ended { failure, under }
+    }
+}
+
 /// Whether a file is below a folder, links followed.
 fn is_inside(file: &Path, root: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
@@ -56,8 +64,8 @@ pub(super) struct Profiled {
 }
 
 impl Session {
-    /// Profiles what is offered for a file.
-    pub fn profile_test(self: &Arc<Self>, file: &Path, offer: Offer) -> Result<(), String> {
+    /// What is ordered by what is offered for a file, if the workspace is trusted.
+    pub(super) fn ordered(&self, file: &Path, offer: Offer) -> Result<(usize, Order), String> {
         let (at, order) = {
             let mut state = self.state();
             let state = &mut *state;
@@ -80,15 +88,20 @@ impl Session {
             order.work = newest(state, &order).map(|(_, work)| work);
             (at, order)
         };
-        let is_unsaved = self.is_unsaved(file);
-        let key = order.key();
-        self.record(at, &Target::Test(Box::new(order)), None, RecordedEvent::Cpu)?;
-        self.ask_anew(at, &key);
-        if is_unsaved {
+        if self.is_unsaved(file) {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             self.editor
                 .say(MessageType::INFO, format!("perflens: {name} has changes that are not saved; they are not run"));
         }
+        Ok((at, order))
+    }
+
+    /// Profiles what is offered for a file.
+    pub fn profile_test(self: &Arc<Self>, file: &Path, offer: Offer) -> Result<(), String> {
+        let (at, order) = self.ordered(file, offer)?;
+        let key = order.key();
+        self.record(at, &Target::Test(Box::new(order)), None, RecordedEvent::Cpu)?;
+        self.ask_anew(at, &key);
         Ok(())
     }
 
@@ -100,7 +113,7 @@ impl Session {
     }
 
     /// A whole question: no filter of the one before stays, and no base that is of something else.
-    fn ask_anew(&self, at: usize, key: &str) {
+    pub(super) fn ask_anew(&self, at: usize, key: &str) {
         let mut state = self.state();
         let state = &mut *state;
         let recordings = state.recordings.clone();
@@ -159,7 +172,7 @@ impl Session {
         self.editor.say(kind, said);
     }
 
-    async fn wait_for_load(&self, at: usize) {
+    pub(super) async fn wait_for_load(&self, at: usize) {
         let loaded = async {
             while self.state().folders.get(at).is_some_and(|folder| folder.load.is_some()) {
                 tokio::time::sleep(LOOK_EVERY).await;

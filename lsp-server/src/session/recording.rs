@@ -96,7 +96,7 @@ struct Watched {
 /// A line of the child.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Line {
+pub(super) enum Line {
     Note(String),
     Building(String),
     Begun(String),
@@ -120,6 +120,51 @@ enum Line {
     /// What keeps the samples that count.
     Under(String),
     Failed(String),
+}
+
+/// How a recording of a test ended.
+#[derive(Clone, Debug)]
+pub(super) struct Ended {
+    /// How the test failed, if it did.
+    pub(super) failure: Option<String>,
+    /// The filter that keeps what counts.
+    pub(super) under: Option<String>,
+}
+
+impl Line {
+    /// The recording that it is about.
+    pub(super) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Written(path) | Self::Done { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// The end of the recording of a test, where that is what it tells.
+    pub(super) fn end(self) -> Option<Result<(PathBuf, Ended), String>> {
+        match self {
+            Self::Done { path, tested, .. } => Some(Ok((path, Tested::ended(tested)))),
+            Self::Failed(why) => Some(Err(why)),
+            _ => None,
+        }
+    }
+}
+
+/// What a child tells, line by line, read on a thread of its own.
+pub(super) fn lines_of(mut child: Child, output: ChildStdout) -> mpsc::Receiver<Line> {
+    let (sender, lines) = mpsc::channel(QUEUE);
+    std::thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            match serde_json::from_str::<Line>(&line) {
+                // When nobody reads any more, the end is all that is waited for.
+                Ok(line) => drop(sender.blocking_send(line)),
+                Err(error) => tracing::warn!("the recorder said {line:?}: {error}"),
+            }
+        }
+        // No zombie stays, whatever became of the session.
+        let _ = child.wait();
+    });
+    lines
 }
 
 impl Session {
@@ -170,27 +215,10 @@ impl Session {
         stop.is_some()
     }
 
-    async fn watch_recording(
-        self: Arc<Self>,
-        about: Watched,
-        mut child: Child,
-        input: ChildStdin,
-        output: ChildStdout,
-    ) {
+    async fn watch_recording(self: Arc<Self>, about: Watched, child: Child, input: ChildStdin, output: ChildStdout) {
         let Watched { root, title, profiled } = about;
         let stop = self.state().recording.clone().unwrap_or_default();
-        let (sender, mut lines) = mpsc::channel(QUEUE);
-        std::thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                match serde_json::from_str::<Line>(&line) {
-                    // When nobody reads any more, the end is all that is waited for.
-                    Ok(line) => drop(sender.blocking_send(line)),
-                    Err(error) => tracing::warn!("the recorder said {line:?}: {error}"),
-                }
-            }
-            // No zombie stays, whatever became of the session.
-            let _ = child.wait();
-        });
+        let mut lines = lines_of(child, output);
         let token = self.show_recording(title, &stop).await;
         let mut input = Some(input);
         let mut shown: Option<PathBuf> = None;
@@ -271,7 +299,7 @@ impl Session {
     }
 
     /// Shows progress, with a button that stops the recording; `None` where the editor has none.
-    async fn show_recording(&self, title: String, stop: &Stop) -> Option<String> {
+    pub(super) async fn show_recording(&self, title: String, stop: &Stop) -> Option<String> {
         if !self.state().capabilities.shows_progress {
             self.editor.say(MessageType::INFO, format!("perflens: {title}; perflens.stopRecording ends it"));
             return None;
@@ -281,7 +309,7 @@ impl Session {
         self.editor.begin_progress(&token, title).await.then_some(token)
     }
 
-    async fn report(&self, token: Option<&str>, message: String) {
+    pub(super) async fn report(&self, token: Option<&str>, message: String) {
         if let Some(token) = token {
             self.editor.report_progress(token, message).await;
         }
@@ -347,7 +375,7 @@ pub fn newest_recording(recordings: &Path, root: &Path) -> Option<(PathBuf, Syst
     use crate::record::store::{About, Store};
     let all = Store::new(recordings, root).list();
     // What belongs to a recording is written last.
-    all.into_iter().find(|(path, _)| About::read(path).is_some())
+    all.into_iter().find(|(path, _)| About::read(path).is_some_and(|about| !about.is_base_run))
 }
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
@@ -356,7 +384,7 @@ pub fn newest_recording(_: &Path, _: &Path) -> Option<(PathBuf, SystemTime)> {
 }
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-fn spawn(
+pub(super) fn spawn(
     root: &Path,
     target: &Target,
     seconds: Option<u32>,
@@ -388,7 +416,12 @@ fn spawn(
 }
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-fn spawn(_: &Path, _: &Target, _: Option<u32>, _: RecordedEvent) -> std::io::Result<(Child, ChildStdin, ChildStdout)> {
+pub(super) fn spawn(
+    _: &Path,
+    _: &Target,
+    _: Option<u32>,
+    _: RecordedEvent,
+) -> std::io::Result<(Child, ChildStdin, ChildStdout)> {
     let _ = Command::new("");
     let _ = Stdio::null();
     Err(std::io::Error::other(

@@ -28,6 +28,8 @@ pub struct View {
     pub base_origin: Option<String>,
     /// What the base is to the user, where it was chosen by that: `before my edit`.
     pub base_title: Option<String>,
+    /// Whether it is a recording of this machine.
+    pub is_recording: bool,
     /// Its costs.
     pub analysis: Arc<Analysis>,
     /// Where the rows of each file are.
@@ -116,6 +118,7 @@ impl View {
             origin,
             base_origin,
             base_title: None,
+            is_recording: false,
             analysis: Arc::new(analysis),
             index,
             comparison,
@@ -128,6 +131,12 @@ impl View {
             others: Mutex::default(),
             hints: Mutex::default(),
         }
+    }
+
+    /// Whether there may be something that is known to compare it with.
+    pub fn may_have_bases(&self) -> bool {
+        let request = self.wish.as_ref().and_then(|wish| wish.profile.request());
+        self.is_recording || request.is_some_and(|request| request.query.is_some())
     }
 
     /// The costs of a file of this machine.

@@ -56,6 +56,8 @@ async function loop(person) {
   await profile(person);
   await shows("its hot line has two thirds", () => hint(person, HOT), /6\d\.\d%/);
   await shows("and the steady one a third", () => hint(person, STEADY), /3\d\.\d%/);
+  const total = /100% (\S+)/.exec(await hint(person, "test_without_lines(1000);"))?.[1];
+  await shows("lenses say what hints say", async () => (await person.lenses()).join("\n"), `function 100% ${total}`);
   await person.page.mouse.move(5, 5);
   await person.picture("loop-profiled");
   await quiet(person);
@@ -87,7 +89,7 @@ async function loop(person) {
   await shows("bases are offered by what they are", () => person.text(".quick-input-list"), "Before my edit", "Merge-base", "A profile");
   await person.picture("loop-bases");
   await person.pick("Before my edit");
-  await shows("the base is named", () => status(person), "vs before my edit");
+  await shows("the base is named", () => status(person), "cpu test_sums vs before my edit");
   await shows("and so is its file", () => toasts(person), /compared with before my edit: \S+sums\.pb\.gz/);
   await shows("what became cheaper says by how much", () => hint(person, HOT), /^▼ ~?−\d\d\.\dpp \S+→\S+$/);
   await shows("what stayed says that, or nothing", () => hint(person, STEADY), /^$|^≈/);
@@ -95,7 +97,7 @@ async function loop(person) {
   await quiet(person);
   await person.page.mouse.move(5, 5);
   await person.picture("loop-compared");
-  const hover = await person.hover("1 * rounds");
+  const hover = await person.hover(HOT);
   check("a hover says how sure that is", /Improved, ±\d+\.\dpp \(95 %\): \d+→\d+ samples here/.test(hover), hover);
   await person.picture("loop-verdict");
   await person.page.mouse.move(5, 5);
@@ -120,11 +122,11 @@ async function main() {
   const git = (...words) => execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@example.com", ...words], { cwd: sums });
   git("add", "sums.c", "perflens.toml");
   git("commit", "--quiet", "-m", "first");
-  bench.settings({ "workbench.colorTheme": "Dark Modern", "editor.autoIndent": "none", "editor.autoClosingBrackets": "never", "editor.autoClosingComments": "never", "editor.quickSuggestions": { other: "off", comments: "off", strings: "off" } });
+  bench.settings({ "workbench.colorTheme": "Dark Modern", "workbench.activityBar.location": "hidden", "editor.autoIndent": "none", "editor.autoClosingBrackets": "never", "editor.autoClosingComments": "never", "editor.quickSuggestions": { other: "off", comments: "off", strings: "off" } });
   const said = bench.install(vsix);
   check("the package installs", said.includes("successfully installed"), said);
   await bench.serve("--disable-workspace-trust");
-  const context = await bench.browser.newContext({ viewport: { width: 1280, height: 860 } });
+  const context = await bench.browser.newContext({ viewport: { width: 1600, height: 860 } });
   const person = new Person(await context.newPage());
   try {
     await loop(person);

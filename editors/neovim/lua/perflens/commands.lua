@@ -163,6 +163,11 @@ local function profile_test(arguments)
   client.execute('profileTest', arguments.file and arguments or ask.here())
 end
 
+--- The same, against its program of before the last edit.
+local function profile_in_turns(arguments)
+  client.execute('profileInTurns', vim.tbl_extend('keep', arguments, ask.here()))
+end
+
 local function show_status()
   local asked = status.refresh(function()
     local lines = {}
@@ -207,6 +212,7 @@ M.OF_SERVER = {
   showActions = show_actions,
   showCallers = show_callers,
   profileTest = profile_test,
+  profileInTurns = profile_in_turns,
   explain = function(arguments) client.execute('explain', arguments, texts.show_explanation) end,
   showStatus = show_status,
   toggleHints = toggle_hints,

@@ -1,0 +1,187 @@
+//! Base and new version in turns: the program of before an edit, which was kept, and the one of now run alternately,
+//! several times, so that whatever slows the machine down meets both alike. Each line and function is then judged
+//! by all pairs.
+//!
+//! Each run is a recording like any other, made by a child ([`recording`](super::recording)). Those of the base have the
+//! texts of the base beside them, so that their lines are found in today's.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use lsp_types::MessageType;
+use profiler_core::view::compare;
+use serde_json::json;
+
+use super::recording::{Ended, Target, lines_of, spawn};
+use super::{Cause, Session};
+use crate::bases::{self, Before};
+use crate::commands::RecordedEvent;
+use crate::config::Task;
+use crate::loader::{Input, RunPair, Stop};
+use crate::runnable::{Offer, Order};
+
+/// Pairs when nobody says how many.
+pub const PAIRS: u32 = 5;
+
+impl Session {
+    /// Runs what is offered for a file in turns with its program of before the last edit.
+    pub fn profile_in_turns(self: &Arc<Self>, file: &Path, offer: Offer, pairs: u32) -> Result<(), String> {
+        let (at, mut order) = self.ordered(file, offer)?;
+        let recordings = self.state().recordings.clone();
+        let before = bases::before_now(recordings.as_deref(), &order.root, &order.key())?;
+        order.work = Some(before.work);
+        let stop = Stop::default();
+        {
+            let mut state = self.state();
+            if state.recording.is_some() {
+                return Err("a recording is under way; perflens.stopRecording ends it".to_owned());
+            }
+            state.recording = Some(stop.clone());
+        }
+        self.ask_anew(at, &order.key());
+        let session = Arc::clone(self);
+        tokio::spawn(async move { session.take_turns(order, before, pairs, stop).await });
+        Ok(())
+    }
+
+    async fn take_turns(self: Arc<Self>, order: Order, before: Before, pairs: u32, stop: Stop) {
+        let name = order.runnable.name.clone();
+        let token = self.show_recording(format!("Running {name} in turns with its base"), &stop).await;
+        let done = self.turns(&order, &before, pairs, &stop, token.as_deref()).await;
+        {
+            let mut state = self.state();
+            state.recording = None;
+            if let Some(token) = &token {
+                state.progress.remove(token);
+            }
+        }
+        if let Some(token) = token {
+            self.editor.end_progress(&token, None).await;
+        }
+        match done {
+            Ok((runs, under)) => self.show_turns(&order, runs, under).await,
+            Err(why) => self.editor.say(MessageType::ERROR, format!("perflens: {name} in turns: {why}")),
+        }
+    }
+
+    /// Makes all recordings; with the filter that keeps what counts.
+    async fn turns(
+        &self,
+        order: &Order,
+        before: &Before,
+        pairs: u32,
+        stop: &Stop,
+        token: Option<&str>,
+    ) -> Result<(Vec<RunPair>, Option<String>), String> {
+        let base_order = of_program(order, before);
+        let mut runs = Vec::new();
+        let mut under = None;
+        for pair in 0..pairs {
+            let (mut base, mut new) = (None, None);
+            // First the one, then the other: what grows over time favours neither.
+            let is_base_first = pair % 2 == 0;
+            for is_base in [is_base_first, !is_base_first] {
+                let what = if is_base { "base" } else { "new" };
+                self.report(token, format!("pair {} of {pairs}: {what}", pair + 1)).await;
+                let ordered = if is_base { &base_order } else { order };
+                let (path, ended) = self.run_once(ordered, stop).await.map_err(|why| format!("{what}: {why}"))?;
+                if let Some(failure) = &ended.failure {
+                    return Err(format!("{what}: {failure}"));
+                }
+                if is_base {
+                    bases::mark_base_run(&path, before).map_err(|error| format!("{}: {error}", path.display()))?;
+                    base = Some(path);
+                } else {
+                    if bases::is_same_program(&path, before) {
+                        return Err(
+                            "not rebuilt: base and new are the same program, byte for byte; save your edit".to_owned()
+                        );
+                    }
+                    under = ended.under.or(under);
+                    new = Some(path);
+                }
+            }
+            runs.extend(base.zip(new).map(|(base, new)| RunPair { base, new }));
+        }
+        Ok((runs, under))
+    }
+
+    /// Makes one recording to its end, and shows nothing of it.
+    async fn run_once(&self, order: &Order, stop: &Stop) -> Result<(PathBuf, Ended), String> {
+        let target = Target::Test(Box::new(order.clone()));
+        let spawned = spawn(&order.root, &target, None, RecordedEvent::Cpu);
+        let (child, input, output) = spawned.map_err(|error| format!("starting the recorder: {error}"))?;
+        let mut lines = lines_of(child, output);
+        let mut input = Some(input);
+        let mut end = None;
+        loop {
+            let line = tokio::select! {
+                line = lines.recv() => line,
+                () = stop.stopped(), if input.is_some() => {
+                    // The end of its input is how the child is told.
+                    input = None;
+                    continue;
+                }
+            };
+            let Some(line) = line else { break };
+            if let Some(path) = line.path() {
+                self.state().recordings_seen.insert(path.to_owned());
+            }
+            end = line.end().or(end);
+        }
+        if input.is_none() {
+            return Err("it was cancelled".to_owned());
+        }
+        end.unwrap_or_else(|| Err("the recording broke off".to_owned()))
+    }
+
+    /// Shows the sums, judged by all pairs, and tells what came of it.
+    async fn show_turns(self: &Arc<Self>, order: &Order, runs: Vec<RunPair>, under: Option<String>) {
+        let Some(first) = runs.first().cloned() else { return };
+        let count = runs.len();
+        let at = {
+            let mut state = self.state();
+            let state = &mut *state;
+            let Some(at) = state.folders.iter().position(|folder| folder.root == order.root) else { return };
+            let own = &mut state.folders[at];
+            let base = Input::File(first.base);
+            own.chosen.profile = Some(Some(Input::File(first.new)));
+            own.chosen.title = Some((base.clone(), format!("before my edit, {count} pairs of runs")));
+            own.chosen.base = Some(Some(base));
+            own.chosen.runs = runs;
+            let filters: Vec<String> = under.into_iter().collect();
+            own.layers.set_for_session("query.filters", json!(filters));
+            own.layers.set_for_session("query.normalize", json!(false));
+            own.read_settings(&state.trust);
+            at
+        };
+        self.load(at, Cause::Command);
+        self.wait_for_load(at).await;
+        let view = self.state().folders.get(at).and_then(|folder| folder.view().cloned());
+        let Some(view) = view else { return };
+        let Some(comparison) = view.comparison.as_ref() else { return };
+        let headline = compare::headline(&view.analysis, &comparison.compared);
+        let headline = headline.map_or_else(String::new, |headline| format!("; {headline}"));
+        let name = &order.runnable.name;
+        self.editor.say(MessageType::INFO, format!("perflens: {name}: {count} pairs of runs in turns{headline}"));
+    }
+}
+
+/// The order that runs a program that was kept, as a task does.
+fn of_program(order: &Order, before: &Before) -> Order {
+    let mut run: Vec<String> = Vec::new();
+    if !before.environment.is_empty() {
+        run.push("env".to_owned());
+        run.extend(before.environment.iter().cloned());
+    }
+    run.push(before.program.to_string_lossy().into_owned());
+    run.extend(before.arguments.iter().cloned());
+    let task = Task {
+        file: order.file.clone(),
+        function: Some(order.runnable.name.clone()),
+        build: Vec::new(),
+        run,
+        folder: Some(before.folder.clone()),
+    };
+    Order { task: Some(task), ..order.clone() }
+}
