@@ -569,3 +569,54 @@ fn a_recording_is_compared_with_what_its_user_means() {
     let copied = project.client.command("perflens.copyForAI", json!([{ "scope": "workspace" }])).to_string();
     assert!(copied.contains("Filtered by ") && copied.contains("fn=hot"), "{copied}");
 }
+
+/// A program of before an edit is kept, and runs in turns with the one of now.
+#[test]
+fn base_and_new_run_in_turns_and_are_judged_by_all_pairs() {
+    if !is_root() {
+        return;
+    }
+    let mut project = project("c", "sums.c");
+    let uri = project.uri.clone();
+    let in_turns = |project: &Project| {
+        let line = line_of(&project.file, "test_sums(uint64_t") + 1;
+        json!([{ "file": uri, "line": line, "pairs": 3 }])
+    };
+    let call = json!({ "command": "perflens.profileInTurns", "arguments": in_turns(&project) });
+    let refused = project.client.refused("workspace/executeCommand", call).to_string();
+    assert!(refused.contains("there is no recording of test_sums from before an edit"), "{refused}");
+    project.profile("test_sums(uint64_t");
+    project.replace("sums.c", "2 * rounds", "1 * rounds");
+    let arguments = in_turns(&project);
+    project.client.command("perflens.profileInTurns", arguments);
+    let said = project.said("pairs of runs in turns");
+    assert!(said.contains("test_sums: 3 pairs of runs in turns") && said.contains("improved, −"), "{said}");
+    let status = project.client.command("perflens.showStatus", json!([]));
+    assert!(status[0]["text"].as_str().unwrap().ends_with("vs before my edit, 3 pairs of runs"), "{status:#}");
+    assert_eq!(project.recordings().len(), 7);
+    let hover = |project: &mut Project, text: &str| {
+        let position = json!({ "line": line_of(&project.file, text), "character": 3 });
+        let asked = json!({ "textDocument": { "uri": uri }, "position": position });
+        project.client.request("textDocument/hover", asked).to_string()
+    };
+    let changed = hover(&mut project, "/* hot */");
+    assert!(changed.contains("Improved, ±") && changed.contains("in 3 pairs of runs that differ by ±"), "{changed}");
+    let steady = hover(&mut project, "/* steady */");
+    assert!(!steady.contains("Improved") && !steady.contains("Regressed"), "{steady}");
+
+    // Another text of the same program is no new version.
+    project.replace("sums.c", "return failed;", "return failed; /* the end */");
+    let arguments = in_turns(&project);
+    project.client.command("perflens.profileInTurns", arguments);
+    let said = project.said("in turns: ");
+    assert!(said.contains("not rebuilt"), "{said}");
+
+    // What runs from its source has no program to keep.
+    let mut python = self::project("python", "test_sums.py");
+    python.profile("def test_sums()");
+    python.replace("sums.py", "# hot", "# still hot");
+    let line = line_of(&python.file, "def test_sums()") + 1;
+    let call = json!({ "command": "perflens.profileInTurns", "arguments": [{ "file": python.uri, "line": line }] });
+    let refused = python.client.refused("workspace/executeCommand", call).to_string();
+    assert!(refused.contains("runs from its source"), "{refused}");
+}

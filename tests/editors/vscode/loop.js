@@ -126,7 +126,7 @@ async function main() {
   const said = bench.install(vsix);
   check("the package installs", said.includes("successfully installed"), said);
   await bench.serve("--disable-workspace-trust");
-  const context = await bench.browser.newContext({ viewport: { width: 1600, height: 860 } });
+  const context = await bench.browser.newContext({ viewport: { width: 1760, height: 860 } });
   const person = new Person(await context.newPage());
   try {
     await loop(person);
