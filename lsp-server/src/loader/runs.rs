@@ -73,9 +73,11 @@ impl Runs {
         compared: &mut ComparedTo,
         cancel: &CancelFlag,
     ) -> Result<(), Failure> {
+        let terms = wish.terms();
         let groups = |side: &Side| {
             let profile = in_source(Arc::clone(&side.profile), workspace, cancel)?;
-            let (groups, _) = placed(&profile, workspace, &evidence_of(wish, &side.input, &side.opened), cancel)?;
+            let (groups, _) =
+                placed(&profile, workspace, &evidence_of(wish, &side.input, (&side.opened, &terms)), cancel)?;
             Ok::<_, Failure>((profile, groups))
         };
         let mut judged = Vec::with_capacity(self.0.len());
