@@ -326,3 +326,58 @@ fn help_has_examples_and_the_version_its_system() {
         format!("perflens {} ({} {})\n", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH)
     );
 }
+
+#[test]
+fn slips_are_told_with_what_would_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let profile = "cpu/nanoseconds\nmain.rs:1 main = 10 {route=/a}\nmain.rs:1 main = 10 {route=/b}\n//- /none\n.\n";
+    std::fs::write(folder.path().join("cpu.pb.gz"), Mini::parse(profile).gzip()).unwrap();
+    std::fs::write(folder.path().join("notes.txt"), "what I found\n").unwrap();
+    std::fs::write(folder.path().join("empty"), "").unwrap();
+    let mut said = String::new();
+    for words in [
+        "cpu.pb.gz",
+        "reprot cpu.pb.gz",
+        "repeat",
+        "report notes.txt",
+        "report empty",
+        "report cpu.pb.gz --top -1",
+        "report cpu.pb.gz --filter label.route=/c",
+        "report cpu.pb.gz --filter label.path=/a",
+        "convert cpu.pb.gz notes.txt",
+        "record -- notes.txt",
+    ] {
+        let output = Run::new(words.split(' ')).folder(folder.path()).output();
+        // Its first and last words: tables and usage have tests of their own.
+        let first = |text: &str| text.lines().filter(|line| !line.is_empty()).take(2).collect::<Vec<_>>().join(" ");
+        let shown = if output.stderr.is_empty() {
+            output.stdout.lines().last().unwrap_or_default().to_owned()
+        } else {
+            first(&output.stderr)
+        };
+        said.extend([words, "\n  ", &output.code.unwrap_or(-1).to_string(), " ", &shown, "\n"]);
+    }
+    expect![[r#"
+        cpu.pb.gz
+          2 perflens: cpu.pb.gz is a file and no command; perflens report cpu.pb.gz reads a profile
+        reprot cpu.pb.gz
+          2 error: unrecognized subcommand 'reprot'   tip: a similar subcommand exists: 'report'
+        repeat
+          2 error: unrecognized subcommand 'repeat'   tip: a similar subcommand exists: 'report'
+        report notes.txt
+          1 perflens: notes.txt: no known profile format; `perflens report --help` lists those that are
+        report empty
+          1 perflens: empty: it holds no bytes; whatever was to write it has not
+        report cpu.pb.gz --top -1
+          2 error: invalid value '-1' for '--top <N>': invalid digit found in string For more information, try '--help'.
+        report cpu.pb.gz --filter label.route=/c
+          0 The filters left nothing of 20ns cpu; try fewer of them. Values of route: /a, /b.
+        report cpu.pb.gz --filter label.path=/a
+          0 The filters left nothing of 20ns cpu; try fewer of them. No sample has the label path; there are route.
+        convert cpu.pb.gz notes.txt
+          1 perflens: notes.txt: it is there already and is no profile; name another file, or remove it first
+        record -- notes.txt
+          1 perflens: notes.txt: there is no such program; a file of this name is here: ./notes.txt runs it, or give what runs it before it
+    "#]].assert_eq(&said);
+    assert_eq!(std::fs::read_to_string(folder.path().join("notes.txt")).unwrap(), "what I found\n");
+}

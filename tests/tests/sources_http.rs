@@ -119,8 +119,8 @@ fn every_failure_is_a_sentence() {
     check(
         Does::ok(PPROF, "no profile at all"),
         &expect![[r#"
-        perflens: 127.0.0.1:PORT/heap: no known profile format
-    "#]],
+            perflens: 127.0.0.1:PORT/heap: no known profile format; `perflens report --help` lists those that are
+        "#]],
     );
     check(
         Does::Bytes(b"\x15\x03\x01\x00\x02\x02\x46".to_vec()),

@@ -5,6 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use profiler_core::cancel::CancelFlag;
+use profiler_core::decode::{DecodeErrorKind, Limits, decode};
 use profiler_core::encode::Target;
 use profiler_core::encode::share::{Private, Remains, share};
 use profiler_core::view::data;
@@ -157,9 +159,22 @@ pub(super) fn check_target(path: &Path) -> Result<(), Failure> {
         return fail(path, "it is a folder; name a file in it");
     }
     match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        Some(folder) if !folder.is_dir() => fail(folder, "there is no such folder"),
-        _ => Ok(()),
+        Some(folder) if !folder.is_dir() => return fail(folder, "there is no such folder"),
+        _ => {}
     }
+    if holds_something_else(path) {
+        return fail(path, "it is there already and is no profile; name another file, or remove it first");
+    }
+    Ok(())
+}
+
+/// Whether a file holds what is no profile: a slip of the hand must not cost anybody a source file.
+fn holds_something_else(path: &Path) -> bool {
+    let Ok(file) = fs::File::open(path) else { return false };
+    let is_something = file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);
+    is_something
+        && decode(file, &Limits::default(), &CancelFlag::new())
+            .is_err_and(|error| error.kind() == DecodeErrorKind::NotAProfile)
 }
 
 /// Writes a file as a whole or not at all.

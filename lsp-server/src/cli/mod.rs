@@ -34,6 +34,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand};
 use profiler_core::attribute::Filter;
 use profiler_core::attribute::analysis::Compare;
@@ -227,9 +228,34 @@ fn shell_word(text: &str) -> String {
 /// Most characters of a sentence about a failure: names in it may be of any length.
 const MAX_SENTENCE: usize = 1000;
 
+/// Arguments that make no command, or ask for help.
+fn misused(mut error: clap::Error) -> ExitCode {
+    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
+        && Path::new(word).is_file()
+    {
+        let sentence = format!("{word} is a file and no command; perflens report {} reads a profile", shell_word(word));
+        let _ = writeln!(anstream::stderr(), "perflens: {}", data::shown_within(&sentence, MAX_SENTENCE));
+        return ExitCode::from(2);
+    }
+    // Commands that perflens calls itself by are no advice.
+    let advised = match error.get(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::Strings(names)) => names.iter().filter(|name| !name.starts_with("__")).cloned().collect(),
+        _ => Vec::new(),
+    };
+    if !advised.is_empty() {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(advised));
+    }
+    // Nobody may be reading it.
+    let _ = error.print();
+    ExitCode::from(u8::from(error.use_stderr()) * 2)
+}
+
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return misused(error),
+    };
     let result = match cli.command {
         Command::Demo => demo::run(),
         Command::Report(arguments) => report::run(&arguments),

@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use clap::{Args, ValueEnum};
 use profiler_core::attribute::analysis::{Analysis, ComparedTo};
 use profiler_core::attribute::{GroupId, Place};
 use profiler_core::cancel::CancelFlag;
+use profiler_core::decode::FORMATS;
 use profiler_core::view::hotspots::{self, By, Options};
 use profiler_core::view::page::{self, Content};
 use profiler_core::view::source::Source;
@@ -33,7 +35,7 @@ Examples:
 pub(super) struct Arguments {
     /// The profile: a file, an address like `http://localhost:6060/debug/pprof/heap`, or - for
     /// standard input
-    #[arg(value_name = "PROFILE")]
+    #[arg(value_name = "PROFILE", long_help = profile_help())]
     profile: PathBuf,
 
     #[command(flatten)]
@@ -51,8 +53,22 @@ pub(super) struct Arguments {
     format: Format,
 
     /// Rows of each table; 0 means all
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, allow_negative_numbers = true)]
     top: usize,
+}
+
+/// What a profile may be.
+fn profile_help() -> &'static str {
+    static HELP: LazyLock<String> = LazyLock::new(|| {
+        let mut formats: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+        formats.sort_unstable();
+        format!(
+            "The profile: a file, an address like `http://localhost:6060/debug/pprof/heap`, or - for standard input\n\n\
+             Formats: {}; told by the content, compressed or not",
+            formats.join(", ")
+        )
+    });
+    &HELP
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

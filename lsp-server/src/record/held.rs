@@ -172,6 +172,10 @@ pub(crate) fn launch(program: &Path, arguments: &[OsString]) -> Result<std::conv
     drop(input);
     let error = Command::new(program).args(arguments).exec();
     let why = match error.kind() {
+        io::ErrorKind::NotFound if program.components().count() == 1 && program.is_file() => format!(
+            "{0}: there is no such program; a file of this name is here: ./{0} runs it, or give what runs it before it",
+            program.display()
+        ),
         io::ErrorKind::NotFound => format!("{}: there is no such program", program.display()),
         io::ErrorKind::PermissionDenied => format!("{}: it may not be run", program.display()),
         _ => format!("{}: {error}", program.display()),

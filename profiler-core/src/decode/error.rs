@@ -79,8 +79,10 @@ impl DecodeError {
                 "it is a profile with names put in by the old pprof script, which can't be read; \
                  take the file the script was given, or its output with --collapsed"
             }
-            _ if prefix.trim_ascii_start().starts_with(b"{") => "it is JSON, but no profile format that is known",
-            _ => "no known profile format",
+            _ if prefix.trim_ascii_start().starts_with(b"{") => {
+                "it is JSON, but no profile format that is known; `perflens report --help` lists those that are"
+            }
+            _ => "no known profile format; `perflens report --help` lists those that are",
         };
         Self::new(DecodeErrorKind::NotAProfile, looks_like)
     }

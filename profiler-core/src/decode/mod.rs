@@ -139,7 +139,7 @@ pub fn decode(reader: impl Read + Send, limits: &Limits, cancel: &CancelFlag) ->
 fn sniff(input: &mut Input<'_>) -> Result<&'static Format, DecodeError> {
     let prefix = input.peek()?;
     if prefix.is_empty() {
-        return Err(DecodeError::new(DecodeErrorKind::Empty, "it holds no bytes"));
+        return Err(DecodeError::new(DecodeErrorKind::Empty, "it holds no bytes; whatever was to write it has not"));
     }
     // `max_by_key` would take the last of equals; the table's order says the first.
     let mut best = (Confidence::No, None);

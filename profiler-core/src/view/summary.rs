@@ -1,14 +1,16 @@
 //! What stands above and below the numbers of every view: which profile this is, what was
 //! counted, what shares are of, what is not shown and how to see it.
 
+use std::collections::BTreeSet;
+
 use super::data;
 use super::document::{Role, Sentence, Span};
 use super::table::Column;
 use crate::attribute::accounting::{Bucket, Standing, Weight};
 use crate::attribute::analysis::Analysis;
-use crate::attribute::{Cost, Costs};
+use crate::attribute::{Cost, Costs, Field, Filter};
 use crate::measure::{Heat, Scale, Share};
-use crate::profile::Profile;
+use crate::profile::{LabelValue, Profile};
 
 /// Most characters of a note.
 const MAX_NOTE: usize = 600;
@@ -240,9 +242,11 @@ fn placed(standings: &[Weight; 9], numbers: &Numbers) -> Option<Sentence> {
 fn nothing(analysis: &Analysis, numbers: &Numbers) -> Sentence {
     let filtered = analysis.costs.accounting.filtered.value;
     if filtered > 0 {
-        return Sentence::new(format!("The filters left nothing of {} ", numbers.value(filtered)))
-            .data(&numbers.kind)
-            .text("; try fewer of them.");
+        let said =
+            Sentence::new(format!("The filters left nothing of {} ", numbers.value(filtered))).data(&numbers.kind);
+        return labels_there(analysis)
+            .into_iter()
+            .fold(said.text("; try fewer of them."), |said, labels| said.text(" ").then(labels));
     }
     let others: Vec<String> = (0..analysis.profile.value_types().len())
         .filter(|&other| analysis.profile.sum(other).total > 0)
@@ -252,6 +256,43 @@ fn nothing(analysis: &Analysis, numbers: &Numbers) -> Sentence {
     match others.first() {
         Some(other) => sentence.text("; try ").command(&format!("--type {other}")).text("."),
         None => sentence.text(", and nothing of any other."),
+    }
+}
+
+/// Most values of a label that are told, and most labels.
+const MAX_TOLD: usize = 8;
+
+/// What there is to choose from for filters that look at labels: which labels samples have, or which values.
+fn labels_there(analysis: &Analysis) -> Vec<Sentence> {
+    let profile = &analysis.profile;
+    let labels = || (0..profile.samples().len()).flat_map(|sample| profile.samples().labels(sample));
+    let list = |said: Sentence, names: BTreeSet<String>| {
+        let more = names.len().saturating_sub(MAX_TOLD);
+        let told = names
+            .iter()
+            .take(MAX_TOLD)
+            .enumerate()
+            .fold(said, |said, (at, name)| if at == 0 { said } else { said.text(", ") }.data(name));
+        if more > 0 { told.text(format!(" and {more} more.")) } else { told.text(".") }
+    };
+    let of = |filter: &Filter| {
+        let Field::Label(key) = filter.field() else { return None };
+        let values: BTreeSet<String> =
+            labels().filter(|label| profile.text(label.key) == key).map(|label| value(profile, label.value)).collect();
+        if !values.is_empty() {
+            return Some(list(Sentence::new("Values of ").data(key).text(": "), values));
+        }
+        let keys: BTreeSet<String> = labels().map(|label| profile.text(label.key).to_owned()).collect();
+        let none = Sentence::new("No sample has the label ").data(key);
+        Some(if keys.is_empty() { none.text(", or any.") } else { list(none.text("; there are "), keys) })
+    };
+    analysis.filters.iter().filter_map(of).collect()
+}
+
+fn value(profile: &Profile, value: LabelValue) -> String {
+    match value {
+        LabelValue::Text(text) => profile.text(text).to_owned(),
+        LabelValue::Number(number, unit) => format!("{number}{}", profile.text(unit)),
     }
 }
 
