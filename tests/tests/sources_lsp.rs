@@ -116,3 +116,46 @@ fn a_workspace_that_is_not_trusted_causes_no_request() {
     assert!(refused["message"].to_string().contains("no profiling server is set"), "{refused}");
     assert_eq!(parca.http.asked().len(), 0);
 }
+
+#[test]
+fn another_time_and_the_version_before_are_bases() {
+    const MINUTE: i64 = 60_000_000_000;
+    let (scene, parca) = (Scene::demo(), FakeParca::start());
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970");
+    let now = i64::try_from(since.as_nanos()).expect("it is before 2262");
+    let profile = DEMO.replace("!default cpu", "!duration 10_000_000_000");
+    for (version, minutes) in [("1.10.0", 1), ("1.9.0", 2), ("1.8.0", 24 * 60 + 3)] {
+        let labels = [("job", "a"), ("service_version", version)];
+        parca.parca().store("process_cpu", &labels, now - minutes * MINUTE, &profile);
+    }
+    let dialogs = |method: &str, params: &Value| {
+        let is_question = method == "window/showMessageRequest" && params["message"].as_str()?.contains("with what?");
+        is_question.then(|| Answer::Result(json!({ "title": "same hour yesterday" })))
+    };
+    let mut client = start(&scene, &parca, &json!({})).answers(dialogs).start();
+    let uri = client.open(&scene.path("src/main.rs"));
+    client.command("perflens.query", json!([CPU, "15m"]));
+    shows_the_demo(&mut client, &uri);
+    let compared = |client: &mut Client, title: &str| {
+        client.until("the comparison", |client| {
+            let status = client.command("perflens.showStatus", json!([]));
+            status[0]["text"].as_str().is_some_and(|text| text.ends_with(&format!(" vs {title}"))).then_some(())
+        });
+    };
+    // Asked for without words, it is one of the choices.
+    let offered = client.command("perflens.compareWith", json!([]));
+    let bases: Vec<&Value> = offered["choices"].as_array().expect("a list").iter().map(|it| &it["base"]).collect();
+    assert_eq!(bases, ["yesterday:", "version:"], "{offered:#}");
+    compared(&mut client, "same hour yesterday");
+    client.command("perflens.compareWith", json!(["version:"]));
+    compared(&mut client, "service_version 1.9.0");
+    client.command("perflens.compareWith", json!(["version:1.8.0"]));
+    compared(&mut client, "service_version 1.8.0");
+    for (base, why) in
+        [("version:0.1", "service_version is never 0.1"), ("edit:", "what is shown is no recording of this machine")]
+    {
+        let call = json!({ "command": "perflens.compareWith", "arguments": [base] });
+        let refused = client.refused("workspace/executeCommand", call);
+        assert!(refused["message"].to_string().contains(why), "{refused}");
+    }
+}

@@ -16,7 +16,7 @@ use crate::loader::Input;
 use crate::lsp::client::CannotAsk;
 use crate::session::{Cause, Session};
 use crate::source::query::{MatchOperator, Matcher, TimeRange};
-use crate::source::{ProfileQuery, ProfileSource, Request};
+use crate::source::{Freshness, ProfileQuery, Progress, Request, Sources};
 
 /// As many choices as a dialog can hold.
 const CHOICES: usize = 8;
@@ -132,8 +132,7 @@ async fn resolve(session: &Arc<Session>, at: usize, which: &Which) -> Result<Sid
         }
         (Which::Yesterday, ShownAs::Query(request, query)) => Ok(yesterday(&request, &query)),
         (Which::Version(named), ShownAs::Query(request, query)) => {
-            let source = session.sources().source(&request.connection).map_err(|error| error.to_string())?;
-            version(source.as_ref(), &request, &query, named.as_deref()).await
+            version(session.sources(), &request, &query, named.as_deref()).await
         }
         (Which::Version(_) | Which::Yesterday, _) => {
             Err("what is shown is not from a server that can be asked".to_owned())
@@ -156,11 +155,12 @@ fn yesterday(request: &Request, query: &ProfileQuery) -> Sides {
 
 /// This version and the one before it, or one that is named.
 async fn version(
-    source: &dyn ProfileSource,
+    sources: &Sources,
     request: &Request,
     query: &ProfileQuery,
     named: Option<&str>,
 ) -> Result<Sides, String> {
+    let source = sources.source(&request.connection).map_err(|error| error.to_string())?;
     let labels = source.labels(query).await.map_err(|error| error.to_string())?;
     let label = VERSION_LABELS.iter().find(|label| labels.iter().any(|there| there == *label));
     let label = *label.ok_or_else(|| format!("no label names a version, such as {}", VERSION_LABELS[0]))?;
@@ -178,11 +178,19 @@ async fn version(
         query.selector.matchers.push(Matcher::equal(label, value));
         with_query(request, query)
     };
-    // A version that ran before only, is asked for the time in which it did.
-    let range = if now.contains(&base) { query.range } else { TimeRange::Last(WEEK) };
+    // A version that ran before only is asked for the time in which it did. Servers may name values of any time, so
+    // it is asked; what comes is kept for the load.
+    let same = of(&base, query.range);
+    let has_samples = match same.request() {
+        Some(request) => sources
+            .fetch(request, Freshness::Kept, &Progress::default())
+            .await
+            .is_ok_and(|fetched| fetched.parts.iter().any(|part| !part.is_empty())),
+        None => false,
+    };
     Ok(Sides {
         new: Some(of(&current, query.range)),
-        base: of(&base, range),
+        base: if has_samples { same } else { of(&base, TimeRange::Last(WEEK)) },
         title: Some(format!("{label} {}", shown_within(&base, MAX_DETAIL))),
         detail: format!("against {}", shown_within(&current, MAX_DETAIL)),
     })

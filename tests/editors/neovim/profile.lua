@@ -1,5 +1,5 @@
 -- Drives "profile this" with the plug-in on the project of tests/projects/c, with sums.c open: refused,
--- trusted, profiled, changed, profiled again, compared.
+-- trusted, profiled, moved, changed, profiled again, compared with what it was before, and run in turns with it.
 --
 -- nvim --headless -u plugin-init.lua sums.c -c 'luafile profile.lua'
 
@@ -53,8 +53,27 @@ local function profile()
   vim.cmd('Perflens profileTest')
 end
 
--- The question whether to compare is answered.
-vim.ui.select = function(items, _, choose) choose(items[1], 1) end
+-- Texts of the last list. Questions of the server are declined, and of our own lists what fits is taken.
+local offered, wanted
+vim.ui.select = function(items, options, choose)
+  local texts = vim.iter(items):map(options.format_item or tostring):totable()
+  if not wanted then return choose(nil) end
+  for at, text in ipairs(texts) do
+    if text:find(wanted) then
+      offered, wanted = texts, nil
+      return choose(items[at], at)
+    end
+  end
+  choose(nil)
+end
+
+-- Runs a command and takes the entry of its list that fits.
+local function taking(pattern, command)
+  offered, wanted = nil, pattern
+  vim.cmd(command)
+  vim.wait(PATIENCE, function() return offered ~= nil end, 20)
+  return offered or {}
+end
 vim.fn.confirm = function() return 1 end
 vim.fn.inputlist = function() return 1 end
 
@@ -79,6 +98,12 @@ checks.run(function()
   hint_has('the hot line has two thirds', '/* hot */', '6%d%.%d%%')
   hint_has('the steady line has one', '/* steady */', '3%d%.%d%%')
 
+  -- Above, where it moves everything.
+  local steady = at(checks.drawn(buffer, '^perflens%.hints$'), '/* steady */')
+  local top = line_of('hot(uint64_t rounds) {') - 1
+  vim.api.nvim_buf_set_lines(buffer, top, top, false, { '/* Moved', '   by three', '   lines. */' })
+  hint_has('a line that moved keeps its cost', '/* steady */', vim.pesc(steady))
+
   local number = line_of('/* hot */')
   local line = vim.api.nvim_buf_get_lines(buffer, number - 1, number, false)[1]
   vim.api.nvim_buf_set_lines(buffer, number - 1, number, false, { (line:gsub('2 %* rounds', '1 * rounds')) })
@@ -86,6 +111,26 @@ checks.run(function()
   profile()
   ok, all = says('samples in')
   check('and profiled again', ok, all)
+  local bases = taking('before my edit', 'Perflens compareWith')
+  check('bases are offered, and why others are not', vim.iter(bases):any(function(text) return text:find('not merge%-base') ~= nil end), bases)
+  ok, all = says('compared with before my edit: %S+test_sums%.pb%.gz')
+  check('the base is named', ok, all)
   hint_has('what became cheaper is marked', '/* hot */', '▼')
+  ok = vim.wait(PATIENCE, function()
+    titles = checks.drawn(buffer, '^perflens%.lenses$')
+    return at(titles, ' hot(uint64_t rounds) {'):find('▼ −%d+%.%dpp ±%d') ~= nil
+  end, 100)
+  check('its function too, with the interval', ok, titles)
+  vim.cmd('Perflens stopComparing')
+  hint_has('alone again', '/* hot */', '%d%%')
+
+  local filters = taking('take back', 'Perflens setFilter')
+  check('filters that apply can be taken back', vim.iter(filters):any(function(text) return text:find('take back fn') ~= nil end), filters)
+
+  vim.api.nvim_win_set_cursor(0, { line_of('test_sums(uint64_t'), 0 })
+  vim.cmd('Perflens profileInTurns {"pairs":2}')
+  ok, all = says('2 pairs of runs in turns')
+  check('base and new in turns are judged', ok and all:find('improved, −') ~= nil, all)
+  hint_has('by all pairs', '/* hot */', '▼')
   checks.stop_all()
 end)

@@ -24,14 +24,15 @@ const THEMES = {
   "Default High Contrast Light": ["rgb(138, 109, 0)", "rgb(168, 98, 0)", "rgb(184, 67, 0)", "rgb(143, 0, 22)"],
 };
 
-// Of cpu.pb.gz, compared with after.pb.gz: totals differ by a third, so shares are what counts.
+// Of cpu.pb.gz, compared with after.pb.gz: totals differ by a third, so shares are what counts; of 200 samples
+// not all that is within chance is known to be no change.
 const CHANGES = {
   5: "≈ −2.5pp 10.0%→7.5%",
-  6: "≈ +3.3pp 86.7%→90.0%",
+  6: "≈ +3.3pp inconclusive",
   7: "≈ −0.2pp 0.7%→0.5%",
   13: "≈ −3.3pp 13.3%→10.0%",
   14: "▲ +16.7pp 33.3%→50.0%",
-  15: "≈ −10.0pp 40.0%→30.0%",
+  15: "≈ −10.0pp inconclusive",
   22: "▲ +20.0pp 20.0%→40.0%",
 };
 
