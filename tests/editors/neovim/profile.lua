@@ -58,10 +58,10 @@ local offered, wanted
 vim.ui.select = function(items, options, choose)
   local texts = vim.iter(items):map(options.format_item or tostring):totable()
   if not wanted then return choose(nil) end
-  for at, text in ipairs(texts) do
+  for position, text in ipairs(texts) do
     if text:find(wanted) then
       offered, wanted = texts, nil
-      return choose(items[at], at)
+      return choose(items[position], position)
     end
   end
   choose(nil)
