@@ -95,8 +95,8 @@ pub struct Offer {
 /// A recording from before an edit whose program was kept, to run again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Before {
-    /// The recording.
-    pub recording: PathBuf,
+    /// What is kept beside the recording, which may be gone by the time that new ones have been made.
+    pub beside: serde_json::Value,
     /// Its program.
     pub program: PathBuf,
     /// SHA-256 of that, in hex.
@@ -239,10 +239,11 @@ mod recorded {
             now.is_some_and(|now| hex(&Sha256::digest(&now)) == text.hash)
         };
         let older = |about: &About| about.test == test && !about.is_base_run && !about.files.iter().all(is_now);
-        let found = store.list().into_iter().find_map(|(path, _)| Some((About::read(&path).filter(older)?, path)));
-        let (about, recording) = found.ok_or_else(|| {
+        let found = store.list().into_iter().find_map(|(path, _)| About::read(&path).filter(older));
+        let about = found.ok_or_else(|| {
             format!("there is no recording of {name} from before an edit; profile it, edit, save, then run this")
         })?;
+        let beside = serde_json::to_value(&about).map_err(|error| error.to_string())?;
         let kept = about.kept.ok_or_else(|| {
             format!(
                 "{name} runs from its source, which is another now, so its base can't run again; compare recordings"
@@ -252,7 +253,7 @@ mod recorded {
             format!("the program of {name} from before the edit is not kept any more; profile its base again")
         })?;
         let Kept { hash, arguments, environment, folder } = kept;
-        Ok(Before { recording, program, hash, arguments, environment, folder, work: about.work })
+        Ok(Before { beside, program, hash, arguments, environment, folder, work: about.work })
     }
 
     /// Whether a profile is a recording of ours.
@@ -271,7 +272,7 @@ mod recorded {
     /// It can't be written.
     pub fn mark_base_run(recording: &Path, before: &Before) -> io::Result<()> {
         let gone = || io::Error::other("what is kept beside it is gone");
-        let then = About::read(&before.recording).ok_or_else(gone)?;
+        let then: About = serde_json::from_value(before.beside.clone())?;
         let mut about = About::read(recording).ok_or_else(gone)?;
         (about.commit, about.branch, about.dirty) = (then.commit, then.branch, then.dirty);
         (about.files, about.is_base_run) = (then.files, true);

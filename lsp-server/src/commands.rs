@@ -314,7 +314,7 @@ pub const COMMANDS: &[Command] = &[
             LINE,
             Argument {
                 name: "pairs",
-                takes: Takes::Number { min: 2, max: 20 },
+                takes: Takes::Number { min: 2, max: 10 },
                 required: false,
                 doc: "How many pairs; else 5.",
                 example: "5",
