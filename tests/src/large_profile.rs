@@ -153,14 +153,14 @@ fn write_sample(sample: &mut Message, stack: &[u64], random: &mut Random) {
 }
 
 /// Call sites of a function. A site is a line, and a location.
-const SITES_PER_FUNCTION: u64 = 13;
-const FUNCTIONS_PER_FILE: u64 = 10;
+pub(crate) const SITES_PER_FUNCTION: u64 = 13;
+pub(crate) const FUNCTIONS_PER_FILE: u64 = 10;
 /// Lines between the starts of two functions of a file.
 const LINES_PER_FUNCTION: u64 = 45;
 
 /// A call graph that is computed where it is looked at, never stored.
-struct Graph {
-    functions: u64,
+pub(crate) struct Graph {
+    pub(crate) functions: u64,
 }
 
 impl Graph {
@@ -169,7 +169,7 @@ impl Graph {
         Self { functions: (u64::from(samples) * 30_000 / u64::from(FULL)).max(100) }
     }
 
-    fn sites(&self) -> u64 {
+    pub(crate) fn sites(&self) -> u64 {
         self.functions * SITES_PER_FUNCTION
     }
 
@@ -178,7 +178,7 @@ impl Graph {
     }
 
     /// The function a site calls. One call in 50 is recursive.
-    fn callee(&self, site: u64) -> u64 {
+    pub(crate) fn callee(&self, site: u64) -> u64 {
         let mut random = Random(site);
         if random.below(50) == 0 {
             return site / SITES_PER_FUNCTION;
@@ -196,7 +196,7 @@ impl Graph {
     }
 
     /// Fills `stack` with the location ids of a walk, leaf first.
-    fn walk(&self, random: &mut Random, stack: &mut Vec<u64>) {
+    pub(crate) fn walk(&self, random: &mut Random, stack: &mut Vec<u64>) {
         const THREAD_STARTS: u64 = 8;
         const SHARED_DEPTH: u64 = 8;
         const HOT_LEAVES: u64 = 64;
@@ -247,7 +247,7 @@ fn file_string(file: u64) -> u64 {
     STRINGS.len() as u64 + file
 }
 
-fn start_line(function: u64) -> u64 {
+pub(crate) fn start_line(function: u64) -> u64 {
     1 + function % FUNCTIONS_PER_FILE * LINES_PER_FUNCTION
 }
 
@@ -259,7 +259,7 @@ fn write_line(location: &mut Message, site: u64) {
 }
 
 /// Two words for a name, so that names differ in more than a number.
-fn words(seed: u64) -> (&'static str, &'static str) {
+pub(crate) fn words(seed: u64) -> (&'static str, &'static str) {
     const PACKAGES: [&str; 12] = [
         "billing",
         "cart",
@@ -284,7 +284,7 @@ fn words(seed: u64) -> (&'static str, &'static str) {
 }
 
 /// `SplitMix64`: the same numbers everywhere, from any seed.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -303,13 +303,13 @@ impl Random {
 }
 
 /// The outermost message, whose fields are written as they come.
-struct Fields<W> {
-    out: W,
-    written: u64,
+pub(crate) struct Fields<W> {
+    pub(crate) out: W,
+    pub(crate) written: u64,
 }
 
 impl<W: Write> Fields<W> {
-    fn message(&mut self, field: u64, fill: impl FnOnce(&mut Message)) -> io::Result<()> {
+    pub(crate) fn message(&mut self, field: u64, fill: impl FnOnce(&mut Message)) -> io::Result<()> {
         let mut message = Message::default();
         message.nested(field, fill);
         self.write(&message)
@@ -335,13 +335,14 @@ impl<W: Write> Fields<W> {
 
 /// An encoded protobuf message. Numbers that are 0 are left out, as in any proto3 encoder.
 #[derive(Default)]
-struct Message(Vec<u8>);
+pub(crate) struct Message(Vec<u8>);
 
 impl Message {
     const VARINT: u64 = 0;
+    const FIXED64: u64 = 1;
     const LENGTH_DELIMITED: u64 = 2;
 
-    fn number(&mut self, field: u64, number: u64) -> &mut Self {
+    pub(crate) fn number(&mut self, field: u64, number: u64) -> &mut Self {
         if number != 0 {
             self.varint(field << 3 | Self::VARINT);
             self.varint(number);
@@ -349,7 +350,13 @@ impl Message {
         self
     }
 
-    fn packed(&mut self, field: u64, numbers: &[u64]) -> &mut Self {
+    pub(crate) fn fixed64(&mut self, field: u64, number: u64) -> &mut Self {
+        self.varint(field << 3 | Self::FIXED64);
+        self.0.extend_from_slice(&number.to_le_bytes());
+        self
+    }
+
+    pub(crate) fn packed(&mut self, field: u64, numbers: &[u64]) -> &mut Self {
         let mut encoded = Self::default();
         for &number in numbers {
             encoded.varint(number);
@@ -358,13 +365,13 @@ impl Message {
         self
     }
 
-    fn nested(&mut self, field: u64, fill: impl FnOnce(&mut Self)) {
+    pub(crate) fn nested(&mut self, field: u64, fill: impl FnOnce(&mut Self)) {
         let mut message = Self::default();
         fill(&mut message);
         self.bytes(field, &message.0);
     }
 
-    fn bytes(&mut self, field: u64, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, field: u64, bytes: &[u8]) {
         self.varint(field << 3 | Self::LENGTH_DELIMITED);
         self.varint(bytes.len() as u64);
         self.0.extend_from_slice(bytes);

@@ -14,7 +14,7 @@
 //! * [`record`](mod@record) has programs to record, and records them.
 //! * [`reference`](mod@reference) computes the same numbers from the same bytes in the most
 //!   obvious way.
-//! * [`large_profile`] makes the profile that speed is measured with.
+//! * [`large_profile`] makes the profile that speed is measured with, [`large_formats`] files of all formats.
 //!
 //! What is not here: anything of `profiler-core`. Code that is shared with the program can't
 //! disagree with it.
@@ -24,6 +24,7 @@
 pub mod cli;
 pub mod fetch;
 pub mod http;
+pub mod large_formats;
 pub mod large_profile;
 pub mod lsp;
 pub mod mini;

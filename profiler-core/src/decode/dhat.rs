@@ -17,7 +17,7 @@ use serde::Deserialize;
 use super::json;
 use super::sink::Sink;
 use super::{Confidence, Context, DecodeError, Format, Input, text};
-use crate::profile::{Line, LineNo, LocId, MapId, Mapping, Profile, ValueType};
+use crate::profile::{FuncId, Line, LineNo, LocId, MapId, Mapping, Profile, ValueType};
 
 pub(super) const FORMAT: Format = Format { name: "dhat", sniff, decode };
 
@@ -125,6 +125,7 @@ fn decode(input: &mut Input<'_>, context: &Context<'_>) -> Result<Profile, Decod
     let mut sink = Sink::new(FORMAT.name, value_types(&file), context);
     let frames: Vec<Frame<'_>> = file.ftbl.iter().map(|text| frame(text)).collect();
     let mut missing = 0;
+    let mut functions: Vec<Option<FuncId>> = vec![None; frames.len()];
     let (mut stack, mut lines) = (Vec::new(), Vec::new());
     for point in &file.pps {
         stack.clear();
@@ -136,7 +137,11 @@ fn decode(input: &mut Input<'_>, context: &Context<'_>) -> Result<Profile, Decod
                 continue;
             };
             if !frame.name.is_empty() || !frame.file.is_empty() {
-                let function = sink.builder.function(frame.name, "", frame.file, LineNo::UNKNOWN)?;
+                let function = match functions[index] {
+                    Some(known) => known,
+                    None => sink.builder.function(frame.name, "", frame.file, LineNo::UNKNOWN)?,
+                };
+                functions[index] = Some(function);
                 let (line, column) = LineNo::from_pprof(frame.line, frame.column);
                 lines.push(Line { function, line, column });
             }

@@ -42,6 +42,8 @@ pub struct ProfileBuilder {
     strings: FxHashMap<Box<str>, StrId>,
     files: FxHashMap<Box<str>, FileId>,
     functions: FxHashMap<Function, FuncId>,
+    /// Nearly all locations are one line, and those are looked up for nearly every frame of most formats.
+    lines: FxHashMap<(MapId, u64, Line), LocId>,
     locations: FxHashMap<(MapId, u64, Box<[Line]>), LocId>,
 }
 
@@ -68,6 +70,7 @@ impl ProfileBuilder {
             strings: FxHashMap::default(),
             files: FxHashMap::default(),
             functions: FxHashMap::default(),
+            lines: FxHashMap::default(),
             locations: FxHashMap::default(),
         };
         builder.set_value_types(value_types);
@@ -84,13 +87,14 @@ impl ProfileBuilder {
             .collect();
         let functions =
             ids(profile.functions.len()).map(|row| (profile.functions[row as usize], FuncId(row))).collect();
-        Self { profile, strings, files, functions, locations: FxHashMap::default() }
+        Self { profile, strings, files, functions, lines: FxHashMap::default(), locations: FxHashMap::default() }
     }
 
     /// Replaces all locations; there must be as many as before.
     pub(crate) fn set_locations(&mut self, locations: Locations) {
         debug_assert_eq!(locations.len(), self.profile.locations.len());
         self.profile.locations = locations;
+        self.lines.clear();
         self.locations.clear();
     }
 
@@ -206,6 +210,15 @@ impl ProfileBuilder {
 
     /// The row of a location, new or not. `lines` innermost first.
     pub fn location(&mut self, mapping: MapId, address: u64, lines: &[Line]) -> Result<LocId, BuildError> {
+        if let [line] = lines {
+            let key = (mapping, address, *line);
+            if let Some(&id) = self.lines.get(&key) {
+                return Ok(id);
+            }
+            let id = self.push_location(mapping, address, lines)?;
+            self.lines.insert(key, id);
+            return Ok(id);
+        }
         let key = (mapping, address, Box::from(lines));
         if let Some(&id) = self.locations.get(&key) {
             return Ok(id);
