@@ -1,14 +1,17 @@
 //! Lines for profiles that came with bare addresses: where binaries and debug info are looked
 //! for on this machine, for the command line and the server alike.
 
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use profiler_core::cancel::CancelFlag;
+use profiler_core::cancel::{CancelFlag, Cancelled};
 use profiler_core::profile::Profile;
 use profiler_core::symbolize::{
-    DebugFiles, ProfileError, ProfileOptions, SymbolOptions, Symbolizer, Which, needs_symbols, symbolize_profile,
+    DebugFiles, ProfileError, ProfileOptions, SymbolOptions, Symbolizer, Which, name_by_sidecar, needs_symbols,
+    symbolize_profile, wants_sidecar,
 };
 
 /// Folders of a workspace where builds leave their binaries, relative to its root.
@@ -54,6 +57,32 @@ impl Places {
         let symbolized = symbolize_profile(profile, &mut symbolizer, ProfileOptions { which, taken_here }, cancel)?;
         Ok(Arc::new(symbolized.profile))
     }
+}
+
+/// The file in which samply keeps names, beside a profile.
+pub fn sidecar(profile: &Path) -> PathBuf {
+    let written = profile.with_extension("syms.json");
+    // `app.json.gz` has them in `app.json.syms.json`, unless somebody packed it later.
+    match profile.file_stem().map(Path::new) {
+        Some(inner) if !written.exists() && inner.extension().is_some() => {
+            let packed_later = profile.with_file_name(inner).with_extension("syms.json");
+            if packed_later.exists() { packed_later } else { written }
+        }
+        _ => written,
+    }
+}
+
+/// The profile of a file with the names that are kept beside it.
+pub fn named(profile: Profile, path: &Path, cancel: &CancelFlag) -> Result<Profile, Cancelled> {
+    if !wants_sidecar(&profile) {
+        return Ok(profile);
+    }
+    let beside = sidecar(path);
+    let name = beside.file_name().unwrap_or_default().to_string_lossy();
+    // Pipes are not waited for.
+    let is_file = fs::metadata(&beside).is_ok_and(|metadata| metadata.is_file());
+    let mut file = is_file.then(|| File::open(&beside)).and_then(Result::ok);
+    name_by_sidecar(profile, &name, file.as_mut().map(|file| file as &mut dyn Read), cancel)
 }
 
 /// Where debuginfod's clients keep what they fetched.

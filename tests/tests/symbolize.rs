@@ -7,8 +7,10 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use perflens_tests::cli::Run;
+use perflens_tests::otlp::{JSON, Receiver, post};
 use perflens_tests::pprof::{self, Builder};
-use serde_json::Value;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 const SOURCE: &str = "\
@@ -234,4 +236,127 @@ fn lines_of_the_profile_stay() {
     let leaf = builder.location(mapping, 0x4000_1000, &[line]);
     builder.sample(&[leaf], &[40]);
     assert_eq!(lines(&report(&builder.profile, &[]).0), ["original.c:7 original"]);
+}
+
+/// OpenTelemetry's profilers name a build in three ways, and its binary by its last name only.
+#[test]
+fn received_otlp_finds_binaries_by_gnu_and_go_build_ids_and_by_hash() {
+    let program = Program::build(&[]);
+    let bytes = std::fs::read(program.path()).unwrap();
+    let ends = [&bytes[..4096], &bytes[bytes.len() - 4096..], &(bytes.len() as u64).to_be_bytes()].concat();
+    let digits: Vec<String> = Sha256::digest(&ends)[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = digits.concat();
+    let go = GoProgram::build();
+    // Addresses are those of the file, and already of the instruction.
+    let request = |name: &str, key: &str, id: &str, address: u64| {
+        json!({
+            "resourceProfiles": [{ "resource": {}, "scopeProfiles": [{ "scope": {}, "profiles": [{
+                "sampleType": { "typeStrindex": 1, "unitStrindex": 2 }, "timeUnixNano": "1000", "durationNano": "10",
+                "samples": [{ "stackIndex": 1, "values": ["40"] }],
+            }]}]}],
+            "dictionary": {
+                "stringTable": ["", "cpu", "nanoseconds", name, format!("process.executable.build_id.{key}")],
+                "attributeTable": [{}, { "keyStrindex": 4, "value": { "stringValue": id } }],
+                "mappingTable": [{}, { "memoryStart": "0", "memoryLimit": "0", "filenameStrindex": 3, "attributeIndices": [1] }],
+                "locationTable": [{}, { "mappingIndex": 1, "address": address.to_string() }],
+                "stackTable": [{}, { "locationIndices": [1] }],
+                "functionTable": [{}], "linkTable": [{}],
+            },
+        })
+    };
+    let (demo, app) = (program.folder.path(), go.folder.path());
+    for (what, folder, request, expected) in [
+        ("gnu", demo, request("demo", "gnu", &program.build_id, program.work + 5), &LINES[..]),
+        ("htlhash", demo, request("demo", "htlhash", &hash, program.work + 5), &LINES[..]),
+        ("go", app, request("app", "go", &go.build_id, go.work), &["main.go:7 main.work"][..]),
+        ("another build", demo, request("demo", "gnu", "00ff00ff00ff", program.work + 5), &[][..]),
+        ("another hash", demo, request("demo", "htlhash", &"0".repeat(32), program.work + 5), &[][..]),
+    ] {
+        let mut receiver = Receiver::start(&[]);
+        let reply = post(receiver.http, JSON, request.to_string().as_bytes());
+        assert_eq!(reply.status, 200, "{what}: {}", reply.text());
+        let output = receiver.end();
+        assert_eq!(output.code, Some(0), "{what}: {}", output.stderr);
+        let report = Run::report(&receiver.written()).arg("--workspace").arg(folder).output();
+        assert_eq!(report.code, Some(0), "{what}: {}", report.stderr);
+        assert_eq!(lines(&serde_json::from_str(&report.stdout).unwrap()), expected, "{what}");
+    }
+}
+
+struct GoProgram {
+    folder: TempDir,
+    build_id: String,
+    /// Somewhere in `main.work`.
+    work: u64,
+}
+
+impl GoProgram {
+    fn build() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let code = "package main\n\nimport \"os\"\n\n//go:noinline\nfunc work(x int) int {\n\treturn x * 3\n}\n\nfunc main() {\n\tos.Exit(work(len(os.Args)) - 3)\n}\n";
+        std::fs::write(folder.path().join("go.mod"), "module example.com/app\n\ngo 1.19\n").unwrap();
+        std::fs::write(folder.path().join("main.go"), code).unwrap();
+        let go = |args: &[&str]| tool(Command::new("go").args(args).current_dir(&folder));
+        go(&["build", "-o", "app", "."]);
+        let build_id = go(&["tool", "buildid", "app"]).trim().to_owned();
+        let symbols = go(&["tool", "nm", "app"]);
+        let work = symbols.lines().find(|line| line.ends_with(" T main.work")).unwrap();
+        Self { build_id, work: u64::from_str_radix(work.split_whitespace().next().unwrap(), 16).unwrap(), folder }
+    }
+}
+
+/// What samply writes beside its recordings names addresses of binaries that are not here.
+#[test]
+fn names_beside_a_recording_of_samply_are_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let id = "4321abcd4321abcd4321abcd4321abcd4321abcd";
+    let profile = json!({
+        "meta": { "interval": 1, "preprocessedProfileVersion": 50, "product": "app" },
+        "libs": [{ "name": "app", "path": "/build/app", "codeId": id }],
+        "threads": [{
+            "name": "main", "pid": "7", "tid": 8,
+            "samples": { "stack": [0], "weightType": "samples", "time": [0] },
+            "stackTable": { "prefix": [null], "frame": [0] },
+            "frameTable": { "address": [4100], "func": [0], "line": [null] },
+            "funcTable": { "name": [0], "resource": [0] },
+            "resourceTable": { "lib": [0] },
+            "stringArray": ["0x1004"],
+        }],
+    });
+    let names = json!({
+        "string_table": ["UNKNOWN", "work", "/src/demo.c"],
+        "data": [{
+            "debug_name": "app", "debug_id": "", "code_id": id,
+            "symbol_table": [{ "rva": 4096, "symbol": 1, "frames": [{ "function": 1, "file": 2, "line": 5 }] }],
+            "known_addresses": [[4100, 0]],
+        }],
+    });
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+    let report = |name: &str| Run::report(&folder.path().join(name)).json();
+    write("app.json", profile.to_string().as_bytes());
+    write("app.json.gz", &pprof::gzip(profile.to_string().as_bytes()));
+    let bare = report("app.json");
+    assert_eq!(bare.line_costs(), [""; 0]);
+    assert!(
+        bare.profile.notes.iter().any(|note| note.contains("there is no app.syms.json beside it")),
+        "{:?}",
+        bare.profile.notes
+    );
+    // As samply calls it for either, and for one that was packed later.
+    write("app.json.syms.json", names.to_string().as_bytes());
+    assert_eq!(report("app.json.gz").line_costs(), ["/src/demo.c:5 1 1"]);
+    std::fs::remove_file(folder.path().join("app.json.syms.json")).unwrap();
+    write("app.syms.json", names.to_string().as_bytes());
+    for name in ["app.json", "app.json.gz"] {
+        let named = report(name);
+        assert_eq!(named.line_costs(), ["/src/demo.c:5 1 1"], "{name}");
+        assert_eq!(named.profile.notes, [""; 0], "{name}");
+    }
+    write("app.syms.json", b"{");
+    let damaged = report("app.json");
+    assert!(
+        damaged.profile.notes.iter().any(|note| note.contains("app.syms.json can't be used")),
+        "{:?}",
+        damaged.profile.notes
+    );
 }

@@ -15,7 +15,7 @@ use profiler_core::profile::{Profile, ValueTypeError};
 
 use super::{Baseline, Failure, Selection, remote};
 use crate::anchor::{self, Evidence, commit};
-use crate::symbols::Places;
+use crate::symbols::{Places, named};
 
 /// A decoded profile and its name.
 pub(super) struct Loaded {
@@ -63,7 +63,10 @@ pub(super) fn load(path: &Path) -> Result<Loaded, Failure> {
     if metadata.is_dir() {
         return Err(Failure::Input(format!("{name}: it is a directory; give a profile file")));
     }
-    let profile = Arc::new(read(file, &name.to_string())?);
+    let profile = read(file, &name.to_string())?;
+    let profile =
+        named(profile, path, &CancelFlag::new()).map_err(|error| Failure::Input(format!("{name}: {error}")))?;
+    let profile = Arc::new(profile);
     let origin = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     Ok(Loaded {
         origin,

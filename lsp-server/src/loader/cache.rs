@@ -2,7 +2,7 @@
 //! same file costs no second reading. With each goes what its source files held when it was
 //! first read: that is what was profiled, as far as anyone knows, whatever happens to them later.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use super::{Failure, decode_fetched};
 use crate::anchor::Opened;
 use crate::otlp::Snapshot;
 use crate::source::Fetched;
-use crate::symbols::Places;
+use crate::symbols::{Places, named, sidecar};
 
 /// How many are kept: what is shown, its base, and what was shown before.
 const KEPT: usize = 4;
@@ -29,16 +29,13 @@ enum Stamp {
         path: PathBuf,
         bytes: u64,
         modified: Option<SystemTime>,
+        /// That of the names beside it.
+        names: Option<SystemTime>,
     },
     /// What is fetched anew has another number.
-    Fetched {
-        serial: u64,
-    },
+    Fetched { serial: u64 },
     /// What was received, as of a moment, and where its addresses were looked for.
-    Received {
-        serial: u64,
-        places: Places,
-    },
+    Received { serial: u64, places: Places },
 }
 
 impl Stamp {
@@ -57,6 +54,7 @@ impl Stamp {
 pub(super) enum ReadError {
     Io(io::Error),
     Decode(DecodeError),
+    Cancelled,
 }
 
 /// A profile, and its source files as they were when it was first read.
@@ -110,10 +108,13 @@ impl Profiles {
             return Err(ReadError::Io(io::ErrorKind::IsADirectory.into()));
         }
         let modified = metadata.modified().ok();
-        let stamp = Stamp::File { path: path.to_owned(), bytes: metadata.len(), modified };
-        let known = match self.take(&stamp) {
-            Some(known) => known,
-            None => Known::new(decode(file, limits, cancel).map_err(ReadError::Decode)?, modified),
+        let names = fs::metadata(sidecar(path)).and_then(|metadata| metadata.modified()).ok();
+        let stamp = Stamp::File { path: path.to_owned(), bytes: metadata.len(), modified, names };
+        let known = if let Some(known) = self.take(&stamp) {
+            known
+        } else {
+            let profile = decode(file, limits, cancel).map_err(ReadError::Decode)?;
+            Known::new(named(profile, path, cancel).map_err(|_| ReadError::Cancelled)?, modified)
         };
         self.keep(stamp, known.clone());
         Ok(known)

@@ -315,6 +315,7 @@ fn read(
             };
             Failure::Failed(format!("{}: {why}", path.display()))
         }
+        cache::ReadError::Cancelled => Failure::Cancelled,
         cache::ReadError::Decode(error) if error.kind() == DecodeErrorKind::Cancelled => Failure::Cancelled,
         cache::ReadError::Decode(error) => Failure::Failed(format!("{}: {error}", path.display())),
     })

@@ -9,7 +9,7 @@
 //! the file.
 //!
 //! What is not here: Gecko's own raw format, and the list of names that samply can write beside
-//! the file (`NAME.syms.json`); addresses are named from the binaries instead.
+//! the file, which is a matter of [`symbolize`](crate::symbolize).
 
 use std::borrow::Cow;
 

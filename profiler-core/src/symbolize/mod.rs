@@ -9,6 +9,7 @@
 //!   batch because of one address.
 //! * [`DebugFiles`] finds the files, and checks that they are of the build that ran.
 //! * [`symbolize_profile`] fills in a profile that came with bare addresses.
+//! * [`name_by_sidecar`] takes names from what samply writes beside a profile.
 //! * [`PerfMap`], [`JitDump`] and [`KernelSymbols`] name code that is in no file.
 //! * [`line_info`] tells before a recording whether there will be lines.
 //!
@@ -36,6 +37,7 @@ mod profile;
 mod ranges;
 mod reason;
 mod recent;
+mod sidecar;
 mod symbolizer;
 mod symbols;
 
@@ -48,6 +50,7 @@ pub use line_info::{Language, LineInfo, line_info};
 pub use perf_map::PerfMap;
 pub use profile::{ProfileError, ProfileOptions, SymbolizedProfile, Which, needs_symbols, symbolize_profile};
 pub use reason::{Reason, Refusal, Tried};
+pub use sidecar::{name_by_sidecar, wants_sidecar};
 pub use symbolizer::{Lines, Module, ModuleId, ModuleReport, SymbolOptions, Symbolizer};
 
 use std::sync::Arc;

@@ -138,7 +138,7 @@ pub fn symbolize_profile(
     Ok(SymbolizedProfile { profile, resolved, unresolved })
 }
 
-fn wanted(profile: &Profile, location: LocId, which: Which) -> bool {
+pub(super) fn wanted(profile: &Profile, location: LocId, which: Which) -> bool {
     let locations = profile.locations();
     let mapping = profile.mapping(locations.mapping(location));
     if locations.address(location) == 0 || (mapping.file.is_none() && mapping.build_id.is_none()) {
@@ -231,7 +231,7 @@ fn note(profile: &Profile, mapping: MapId, report: &ModuleReport, reasons: &[Rea
 }
 
 /// The profile with other lines for some locations.
-fn rebuild(
+pub(super) fn rebuild(
     profile: Profile,
     found: &FxHashMap<LocId, std::sync::Arc<[Frame]>>,
     notes: Vec<BinaryNote>,
