@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use expect_test::{Expect, expect};
 use perflens_tests::cli::{Guard, Report, Run, free_port, peer};
+use perflens_tests::http::{Does, HttpServer};
 use perflens_tests::mini::Mini;
 use perflens_tests::otlp::{
     JSON, METHOD, PATH, PROTOBUF, Receiver, Reply, connect, export, framed, grpc, http, post, read_reply, request,
@@ -443,7 +444,7 @@ fn processes_without_end_are_counted_within_bounds() {
     let one = Run::report(&receiver.written()).args(["--filter", "label.service.name=service-77"]).json();
     assert_eq!(one.profile.total, 1);
     assert!(
-        output.stdout.contains("10000 samples from ") && output.stdout.contains(" and others"),
+        output.stdout.contains("10000 records from ") && output.stdout.contains(" and others"),
         "{}",
         output.stdout
     );
@@ -471,7 +472,7 @@ fn the_oldest_goes_when_memory_runs_out() {
     let dropped: i64 = output
         .stderr
         .lines()
-        .find_map(|line| line.split_once(" samples were dropped")?.0.parse().ok())
+        .find_map(|line| line.split_once(" records were dropped")?.0.parse().ok())
         .unwrap_or_else(|| panic!("{}", output.stderr));
     let report = Run::report(&receiver.written()).json();
     assert_eq!(report.profile.total + dropped, SENT * 3_000);
@@ -586,6 +587,45 @@ fn a_push_that_fails_says_why() {
     );
     let both = push("http://localhost:1", &["--server", "http://localhost:2"]);
     assert!(both.contains("cannot be used with"), "{both}");
+}
+
+#[test]
+fn a_receiver_that_wants_to_be_asked_later_is_told_about() {
+    let file = data("go/profiles/cpu.pb.gz");
+    for (status, said) in [(503, "is too busy"), (429, "is too busy")] {
+        let server = HttpServer::start(move |_| Does::status(status, "text/plain", "no").header("Retry-After", "7"));
+        let output = Run::new(["push".as_ref(), file.as_os_str()]).args(["--otlp", &server.address()]).output();
+        assert_eq!(output.code, Some(1), "{status}: {}", output.stderr);
+        assert!(output.stderr.contains(said), "{status}: {}", output.stderr);
+        assert!(output.stderr.contains("asked again in 7 s"), "{status}: {}", output.stderr);
+        assert_eq!(server.asked().len(), 1, "nobody is pressed");
+    }
+}
+
+#[test]
+fn a_profile_that_names_its_service_is_pushed_as_that() {
+    let folder = tempfile::tempdir().unwrap();
+    let pushed = |text: &str, more: &[&str]| {
+        let file = folder.path().join("cpu.pb.gz");
+        std::fs::write(&file, Mini::parse(text).gzip()).unwrap();
+        let mut receiver = Receiver::start(&[]);
+        let address = format!("http://localhost:{}", receiver.http);
+        let output = Run::new(["push".as_ref(), file.as_os_str()])
+            .args(["--otlp", &address])
+            .args(more.iter().copied())
+            .output();
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        receiver.end();
+        let filter = |name: &str| {
+            let filter = format!("label.service.name={name}");
+            Run::report(&receiver.written()).args(["--filter", &filter]).json().profile.total
+        };
+        (filter("cart"), filter("perflens"), filter("other"))
+    };
+    let one = "samples/count\n a.rs:1 a = 5 {service.name=cart}\n a.rs:2 a = 2 {service.name=cart}";
+    assert_eq!(pushed(one, &[]), (7, 0, 0));
+    assert_eq!(pushed(one, &["--name", "other"]), (0, 0, 7));
+    assert_eq!(pushed("samples/count\n a.rs:1 a = 5", &[]), (0, 5, 0));
 }
 
 /// What is pushed goes through a collector, by gRPC, HTTP and a file, and is the same behind it.

@@ -13,7 +13,7 @@ use profiler_core::encode::Target;
 use profiler_core::view::data;
 
 use super::{Failure, convert, shell_word, signals};
-use crate::handlers::received::{from, losses};
+use crate::handlers::received::{from, losses, records};
 use crate::otlp::{Counts, Receiver, Settings};
 
 /// Between two lines.
@@ -136,7 +136,7 @@ fn tell(before: &Counts, now: &Counts) -> Result<(), Failure> {
     if requests == 0 && refused(now) == refused(before) {
         return Ok(());
     }
-    let mut line = format!("{requests} requests, {samples} samples{}", from(now));
+    let mut line = format!("{requests} requests, {}{}", records(samples), from(now));
     if refused(now) > refused(before) {
         let _ = std::fmt::Write::write_fmt(&mut line, format_args!("; {} refused", refused(now) - refused(before)));
     }

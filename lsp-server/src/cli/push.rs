@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use clap::Args;
 use profiler_core::encode::share::{Remains, share};
 use profiler_core::encode::{otlp as request, pprof};
-use profiler_core::profile::Profile;
+use profiler_core::profile::{LabelValue, Profile};
 use profiler_core::view::data;
 
-use super::load::load;
+use super::load::{Loaded, load};
 use super::server::Server;
 use super::{Failure, convert, remote};
 use crate::source::connection::{Connection, parse_address};
@@ -38,8 +38,9 @@ pub(super) struct Arguments {
     otlp: Option<String>,
 
     /// What the server calls who measured: the first part of the profile type; for OTLP, the service
-    #[arg(long, value_name = "NAME", default_value = "perflens")]
-    name: String,
+    /// [default: perflens; for OTLP, the service that the profile names]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
 
     /// A label of the stored profile; may be given several times
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
@@ -51,6 +52,23 @@ pub(super) struct Arguments {
 
     #[command(flatten)]
     server: Server,
+}
+
+/// Who measured, where nobody says so.
+const NAME: &str = "perflens";
+
+/// The service that all samples of a profile are of, where they say so.
+fn service_of(profile: &Profile) -> Option<String> {
+    const KEYS: [&str; 3] = ["service.name", "service_name", "service"];
+    let samples = profile.samples();
+    let of = |row: usize| {
+        samples.labels(row).iter().find_map(|label| match label.value {
+            LabelValue::Text(text) if KEYS.contains(&profile.text(label.key)) => Some(profile.text(text)),
+            _ => None,
+        })
+    };
+    let first = (!samples.is_empty()).then(|| of(0))??;
+    (0..samples.len()).all(|row| of(row) == Some(first)).then(|| first.to_owned())
 }
 
 /// The usual port of OTLP over gRPC.
@@ -73,19 +91,20 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(address) = &arguments.otlp {
         return export(arguments, address);
     }
-    if !is_name(&arguments.name) {
-        return Err(Failure::Usage(format!("--name {}: a name is of letters, digits and _", arguments.name)));
+    let name = arguments.name.as_deref().unwrap_or(NAME);
+    if !is_name(name) {
+        return Err(Failure::Usage(format!("--name {name}: a name is of letters, digits and _")));
     }
     let connection = arguments.server.connection()?;
-    let (shared, remains) = shared(arguments)?;
+    let (shared, remains) = shared(&load(&arguments.profile)?, arguments)?;
     let duration = shared.meta().duration_ns;
     let mut bytes = Vec::new();
     pprof::write(&shared, &mut bytes)?;
 
-    let mut labels = vec![("__name__".to_owned(), arguments.name.clone())];
+    let mut labels = vec![("__name__".to_owned(), name.to_owned())];
     labels.extend(arguments.labels.iter().cloned());
     if connection.kind == Kind::Pyroscope && !labels.iter().any(|(key, _)| key == "service_name") {
-        labels.push(("service_name".to_owned(), arguments.name.clone()));
+        labels.push(("service_name".to_owned(), name.to_owned()));
     }
     let push = Push { pprof: bytes.into(), labels };
     remote::ask(&connection, async |source| source.push(push).await)?;
@@ -98,7 +117,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .map(|of| {
             let period = shared.meta().period_type.clone().unwrap_or_default();
             let delta = if duration.is_some() && connection.kind != Kind::Pyroscope { ":delta" } else { "" };
-            format!("{}:{}:{}:{}:{}{delta}", arguments.name, of.kind, of.unit, period.kind, period.unit)
+            format!("{name}:{}:{}:{}:{}{delta}", of.kind, of.unit, period.kind, period.unit)
         })
         .collect();
     writeln!(out, "sent to {} as {}", connection.server(), data::shown_within(&types.join(", "), 1000))?;
@@ -107,8 +126,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// What may leave: the profile without what is private, with a time, which is what queries find
 /// it by.
-fn shared(arguments: &Arguments) -> Result<(Profile, Remains), Failure> {
-    let loaded = load(&arguments.profile)?;
+fn shared(loaded: &Loaded, arguments: &Arguments) -> Result<(Profile, Remains), Failure> {
     let private = convert::private(arguments.keep.clone());
     let (shared, remains) =
         share(&loaded.profile, &private).map_err(|error| Failure::Input(format!("{}: {error}", loaded.origin)))?;
@@ -131,9 +149,12 @@ fn export(arguments: &Arguments, address: &str) -> Result<(), Failure> {
     let connection = Connection::new(Kind::Http, parse_address(address)?);
     let is_grpc = arguments.server.is_grpc() || connection.address.port() == Some(GRPC_PORT);
     let protocol = if is_grpc { Protocol::Grpc } else { Protocol::Http };
-    let (shared, remains) = shared(arguments)?;
+    let loaded = load(&arguments.profile)?;
+    let own = arguments.name.clone().or_else(|| service_of(&loaded.profile));
+    let name = own.as_deref().unwrap_or(NAME);
+    let (shared, remains) = shared(&loaded, arguments)?;
     let lost = (!shared.calls().is_empty()).then_some("what calls cost is not in it: OTLP has stacks only");
-    let request = request::request(&shared, &arguments.name)
+    let request = request::request(&shared, name)
         .map_err(|error| Failure::Input(format!("{}: {error}", arguments.profile.display())))?;
     let said = remote::wait(otlp::export(&connection, protocol, request))??;
     tell(&remains)?;
@@ -141,7 +162,7 @@ fn export(arguments: &Arguments, address: &str) -> Result<(), Failure> {
     for line in lost.map(str::to_owned).into_iter().chain(said.map(|said| format!("the receiver says: {said}"))) {
         writeln!(out, "{}", data::shown_within(&line, 1000))?;
     }
-    let service = data::shown_within(&arguments.name, 200);
+    let service = data::shown_within(name, 200);
     writeln!(out, "sent to {} as profiles of {service}", connection.server())?;
     Ok(())
 }

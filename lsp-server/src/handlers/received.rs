@@ -17,8 +17,11 @@ pub fn words(grpc_port: u16, http_port: u16, length: Duration, counts: &Counts, 
         if counts.requests == 0 {
             "nothing has come yet".to_owned()
         } else {
-            let minutes = length.as_secs() / 60;
-            format!("{} samples in the last {minutes} min{}", extent.samples, from(counts))
+            let length = match length.as_secs() {
+                seconds if seconds < 120 => format!("{seconds} s"),
+                seconds => format!("{} min", seconds / 60),
+            };
+            format!("{} in the last {length}{}", records(extent.samples), from(counts))
         }
     )];
     words.extend(losses(counts, extent));
@@ -30,9 +33,9 @@ pub fn losses(counts: &Counts, extent: Extent) -> Vec<String> {
     let mut words = Vec::new();
     if counts.dropped > 0 {
         words.push(format!(
-            "{} samples were dropped before their time, as they took more memory than otlp.memoryMebibytes; what is left \
+            "{} were dropped before their time, as they took more memory than otlp.memoryMebibytes; what is left \
              reaches back {} min.",
-            counts.dropped,
+            records(counts.dropped),
             extent.age.as_secs().div_ceil(60)
         ));
     }
@@ -44,6 +47,11 @@ pub fn losses(counts: &Counts, extent: Extent) -> Vec<String> {
         words.push(format!("Requests that were refused: {}.", reasons.join(", ")));
     }
     words
+}
+
+/// What comes is counted as it is written: a record may stand for many samples, and says so in its value.
+pub fn records(count: u64) -> String {
+    format!("{count} record{}", if count == 1 { "" } else { "s" })
 }
 
 /// Who samples are from, the most first.

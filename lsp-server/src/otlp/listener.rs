@@ -226,6 +226,11 @@ struct Activity {
 }
 
 impl Activity {
+    fn begin(self: &Arc<Self>) -> Busy {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        Busy(Arc::clone(self))
+    }
+
     fn now(&self) -> u64 {
         self.start.elapsed().as_secs()
     }
@@ -233,6 +238,16 @@ impl Activity {
     fn is_idle(&self) -> bool {
         let since = self.now().saturating_sub(self.last.load(Ordering::Relaxed));
         self.open.load(Ordering::Relaxed) == 0 && since >= IDLE.as_secs()
+    }
+}
+
+/// A request under way. It is over when this is dropped, also where its sender gives it up.
+struct Busy(Arc<Activity>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.last.store(self.0.now(), Ordering::Relaxed);
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -244,11 +259,8 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
         service_fn(move |request| {
             let (shared, activity) = (Arc::clone(&shared), Arc::clone(&activity));
             async move {
-                activity.open.fetch_add(1, Ordering::Relaxed);
-                let reply = answer(request, &shared).await;
-                activity.last.store(activity.now(), Ordering::Relaxed);
-                activity.open.fetch_sub(1, Ordering::Relaxed);
-                Ok::<_, Infallible>(reply)
+                let _busy = activity.begin();
+                Ok::<_, Infallible>(answer(request, &shared).await)
             }
         })
     };
@@ -322,4 +334,28 @@ fn decode(received: Received, form: Form, window: &Window) -> Result<Added, Refu
         .map_err(|error| Refusal::Damaged(error.to_string()))?;
     drop(bytes);
     Ok(window.add(profiles, Instant::now()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    /// A sender may reset a stream of HTTP/2 at any time; what answered it is dropped then.
+    #[test]
+    fn a_request_that_is_given_up_keeps_no_connection_open() {
+        let activity = Arc::new(Activity { start: Instant::now(), open: AtomicUsize::new(0), last: AtomicU64::new(0) });
+        let own = Arc::clone(&activity);
+        let mut request = Box::pin(async move {
+            let _busy = own.begin();
+            std::future::pending::<()>().await;
+        });
+        assert!(request.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        assert_eq!(activity.open.load(Ordering::Relaxed), 1);
+        assert!(!activity.is_idle());
+        drop(request);
+        assert_eq!(activity.open.load(Ordering::Relaxed), 0);
+    }
 }

@@ -217,6 +217,36 @@ fn percent_encoded(text: &str) -> String {
 mod tests {
     use super::*;
 
+    /// By this senders know that the same request may be taken later, and others not.
+    #[test]
+    fn who_comes_at_a_bad_time_is_told_when_to_come_again() {
+        let retry = |status: &Status| {
+            let info = status.details.iter().find(|detail| detail.type_url.ends_with("google.rpc.RetryInfo"));
+            info.map(|info| RetryInfo::decode(&*info.value).unwrap().delay.unwrap().seconds)
+        };
+        let body = |reply: &Response<Content>| reply.body().data.clone().unwrap_or_default();
+        for form in [Form::Json, Form::Protobuf] {
+            let reply = refused(form, &Refusal::Busy);
+            assert_eq!(reply.status(), StatusCode::SERVICE_UNAVAILABLE);
+            assert_eq!(reply.headers()[RETRY_AFTER], "2");
+            if form == Form::Protobuf {
+                assert_eq!(retry(&Status::decode(body(&reply)).unwrap()), Some(2));
+            }
+        }
+        let reply = refused(Form::Grpc, &Refusal::Busy);
+        assert_eq!((reply.status(), &reply.headers()[GRPC_STATUS]), (StatusCode::OK, &HeaderValue::from_static("14")));
+        let details = STANDARD_NO_PAD.decode(&reply.headers()[GRPC_DETAILS]).unwrap();
+        let status = Status::decode(&*details).unwrap();
+        assert_eq!((status.code, retry(&status)), (14, Some(2)));
+
+        for refusal in [Refusal::TooLarge, Refusal::Slow, Refusal::Damaged("x".to_owned()), Refusal::Origin] {
+            let reply = refused(Form::Protobuf, &refusal);
+            assert!(!reply.headers().contains_key(RETRY_AFTER), "{refusal:?}");
+            assert_eq!(retry(&Status::decode(body(&reply)).unwrap()), None, "{refusal:?}");
+            assert!(!refused(Form::Grpc, &refusal).headers().contains_key(GRPC_DETAILS), "{refusal:?}");
+        }
+    }
+
     #[test]
     fn messages_of_grpc_are_plain_ascii() {
         assert_eq!(percent_encoded("50% of é\n"), "50%25 of %C3%A9%0A");

@@ -5,6 +5,7 @@
 //! memory runs out. Age is that of arrival: clocks of senders prove nothing.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -105,10 +106,15 @@ struct Segment {
     bytes: usize,
     profile: Arc<Profile>,
     /// The profile with what was found out about its addresses, and where that was looked for.
-    symbolised: Arc<Mutex<Option<Symbolised>>>,
+    symbolised: Arc<Symbolised>,
 }
 
-type Symbolised = (Places, Arc<Profile>);
+/// Snapshots find out about addresses; what they found is the window's memory all the same.
+#[derive(Debug, Default)]
+struct Symbolised {
+    known: Mutex<Option<(Places, Arc<Profile>)>>,
+    bytes: AtomicUsize,
+}
 
 impl Segment {
     fn new(slot: u64, kind: Kind, profile: Profile) -> Self {
@@ -117,6 +123,11 @@ impl Segment {
 
     fn samples(&self) -> u64 {
         self.profile.samples().len() as u64
+    }
+
+    /// Bytes of the copy with names, where there is one.
+    fn copied(&self) -> usize {
+        self.symbolised.bytes.load(Ordering::Relaxed)
     }
 }
 
@@ -189,9 +200,10 @@ impl Window {
         let slot = self.slot(now);
         let mut held = self.held();
         held.expire(slot);
+        held.shrink(self.max_bytes);
         let slots = held.segments.front().map_or(0, |first| slot.saturating_sub(first.slot) + 1);
         let age = (self.length / SLOTS).saturating_mul(u32::try_from(slots).unwrap_or(u32::MAX));
-        Extent { samples: held.segments.iter().map(Segment::samples).sum(), bytes: held.bytes, age }
+        Extent { samples: held.segments.iter().map(Segment::samples).sum(), bytes: held.bytes_in_all(), age }
     }
 
     /// The window as it is now; `None` when there is nothing in it.
@@ -199,6 +211,7 @@ impl Window {
         let slot = self.slot(now);
         let mut held = self.held();
         held.expire(slot);
+        held.shrink(self.max_bytes);
         let mut segments: Vec<Segment> = held.segments.iter().cloned().collect();
         segments.sort_by_key(|segment| held.kinds.iter().position(|kind| *kind == segment.kind));
         (!segments.is_empty()).then_some(Snapshot { serial: held.serial, segments })
@@ -263,11 +276,21 @@ impl Held {
         let kind = segment.kind.clone();
         self.segments.push_back(segment);
         self.put_together(slot, &kind);
-        while self.bytes > max_bytes {
+        self.shrink(max_bytes);
+        Ok(())
+    }
+
+    fn bytes_in_all(&self) -> usize {
+        self.bytes + self.segments.iter().map(Segment::copied).sum::<usize>()
+    }
+
+    /// Lets go of the oldest while there is too much; the newest stays, even if with its copy it is more.
+    fn shrink(&mut self, max_bytes: usize) {
+        while self.segments.len() > 1 && self.bytes_in_all() > max_bytes {
             let Some(oldest) = self.pop() else { break };
             self.counts.dropped += oldest.samples();
+            self.serial += 1;
         }
-        Ok(())
     }
 
     /// Puts the last profiles of a slot and kind together while they are small and of a size:
@@ -340,7 +363,7 @@ impl Snapshot {
 
 impl Segment {
     fn symbolised(&self, places: &Places, cancel: &CancelFlag) -> Result<Arc<Profile>, ProfileError> {
-        let mut symbolised = self.symbolised.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut symbolised = self.symbolised.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, profile)) = &*symbolised
             && known == places
         {
@@ -350,7 +373,91 @@ impl Segment {
             Err(ProfileError::TooLarge(_)) => Arc::clone(&self.profile),
             result => result?,
         };
+        let is_copy = !Arc::ptr_eq(&profile, &self.profile);
+        self.symbolised.bytes.store(if is_copy { profile.heap_size() } else { 0 }, Ordering::Relaxed);
         *symbolised = Some((places.clone(), Arc::clone(&profile)));
         Ok(profile)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use profiler_core::profile::{MapId, Mapping, ProfileBuilder};
+
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_mins(1);
+
+    /// A profile of one sample at an address that nobody can name.
+    fn profile(value: i64) -> Profile {
+        let mut builder = ProfileBuilder::new(FORMAT, vec![ValueType::new("samples", "count")]);
+        let mapping = Mapping {
+            file: builder.string("/nowhere/app").unwrap(),
+            build_id: builder.string("0123456789abcdef").unwrap(),
+            ..Mapping::default()
+        };
+        let mapping = builder.push_mapping(mapping).unwrap();
+        assert_ne!(mapping, MapId::NONE);
+        let location = builder.location(mapping, 0x1234, &[]).unwrap();
+        builder.push_sample(&[location], &[value], &[]).unwrap();
+        builder.finish().unwrap()
+    }
+
+    fn total(window: &Window, now: Instant) -> Option<i64> {
+        window.snapshot(now).map(|snapshot| snapshot.plain().unwrap().sum(0).total)
+    }
+
+    #[test]
+    fn what_is_too_old_falls_out_as_time_goes_on() {
+        let window = Window::new(15 * MINUTE, 1 << 30);
+        let start = window.start;
+        for (minute, value) in [(0, 1), (5, 2), (14, 4)] {
+            window.add(vec![profile(value)], start + minute * MINUTE);
+        }
+        let mut serials = Vec::new();
+        for (minute, left) in [(14, Some(7)), (16, Some(6)), (21, Some(4)), (28, Some(4)), (30, None), (900, None)] {
+            let now = start + minute * MINUTE;
+            assert_eq!(total(&window, now), left, "after {minute} minutes");
+            serials.extend(window.snapshot(now).map(|snapshot| snapshot.serial));
+            assert!(window.extent(now).age <= 15 * MINUTE, "after {minute} minutes");
+        }
+        serials.dedup();
+        assert_eq!(serials.len(), 3, "what differs has another number");
+        assert_eq!(window.extent(start + 30 * MINUTE).bytes, 0);
+        // Nothing was dropped before its time, and what comes later is kept as before.
+        assert_eq!(window.counts().dropped, 0);
+        window.add(vec![profile(8)], start + 901 * MINUTE);
+        assert_eq!(total(&window, start + 901 * MINUTE), Some(8));
+    }
+
+    #[test]
+    fn clocks_that_go_back_lose_nothing() {
+        let window = Window::new(15 * MINUTE, 1 << 30);
+        window.add(vec![profile(1)], window.start + 5 * MINUTE);
+        window.add(vec![profile(2)], window.start);
+        assert_eq!(total(&window, window.start + 5 * MINUTE), Some(3));
+    }
+
+    #[test]
+    fn copies_with_names_count_as_memory_of_the_window() {
+        let one = profile(1).heap_size();
+        // Ten of them fit, but not with their copies.
+        let window = Window::new(15 * MINUTE, 10 * one + one / 2);
+        let at = |minute: u32| window.start + minute * MINUTE;
+        for minute in 0..10 {
+            window.add(vec![profile(1)], at(minute));
+        }
+        assert_eq!(total(&window, at(10)), Some(10));
+        let before = window.extent(at(10)).bytes;
+        let snapshot = window.snapshot(at(10)).unwrap();
+        // Looked for in vain, which a copy of the profile says.
+        let named = snapshot.profile(&Places::default(), &CancelFlag::new()).unwrap();
+        assert_eq!(named.sum(0).total, 10);
+        let copied: usize = snapshot.segments.iter().map(Segment::copied).sum();
+        assert!(copied >= before, "{copied} of {before}");
+        let extent = window.extent(at(10));
+        assert!(extent.bytes <= 10 * one + one / 2, "{} bytes", extent.bytes);
+        assert_eq!(window.counts().dropped + extent.samples, 10);
+        assert!(window.counts().dropped >= 4);
     }
 }
