@@ -9,6 +9,7 @@ use profiler_core::cancel::CancelFlag;
 use profiler_core::decode::{DecodeErrorKind, Limits, decode};
 use profiler_core::encode::Target;
 use profiler_core::encode::share::{Private, Remains, share};
+use profiler_core::profile::Profile;
 use profiler_core::view::data;
 
 use super::Failure;
@@ -88,16 +89,40 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             .map_err(|error| Failure::Usage(format!("{}: {error}", loaded.origin)))?,
     };
     if !arguments.share {
-        return write(&arguments.to, |out| target.write(&loaded.profile, value_type, out));
+        write(&arguments.to, |out| target.write(&loaded.profile, value_type, out))?;
+        return tell_lost(target, &loaded.profile, value_type);
     }
     let private = private(arguments.labels.clone());
     let (shared, remains) =
         share(&loaded.profile, &private).map_err(|error| Failure::Input(format!("{}: {error}", loaded.origin)))?;
     write(&arguments.to, |out| target.write(&shared, value_type, out))?;
+    tell_lost(target, &shared, value_type)?;
     // Standard output may be the profile.
     let mut out = anstream::stderr();
     for line in in_words("What is still in it; look through it before you share it:", &remains) {
         writeln!(out, "{}", data::shown_within(&line, 1000))?;
+    }
+    Ok(())
+}
+
+/// Says what the format has no place for.
+fn tell_lost(target: Target, profile: &Profile, value_type: usize) -> Result<(), Failure> {
+    let kept = &profile.value_types()[value_type];
+    let is_count = kept.is_sample_count();
+    let mut lost = Vec::new();
+    if target == Target::Folded && !is_count {
+        lost.push(format!("that its numbers are {} in {}, so viewers show them as samples", kept.kind, kept.unit));
+    }
+    let others = profile.value_types().len() - 1;
+    if target != Target::Pprof && others > 0 {
+        lost.push(format!("{others} other value type{}", if others == 1 { "" } else { "s" }));
+    }
+    if target == Target::Folded && (0..profile.samples().len()).any(|row| !profile.samples().labels(row).is_empty()) {
+        lost.push("labels, such as threads".to_owned());
+    }
+    if !lost.is_empty() {
+        let line = format!("Not in it, as the format has no place for it: {}", lost.join("; "));
+        writeln!(anstream::stderr(), "{}", data::shown_within(&line, 500))?;
     }
     Ok(())
 }

@@ -66,16 +66,23 @@ fn collect<'p>(profile: &'p Profile, cancel: &CancelFlag) -> Result<Vec<Facts<'p
         for line in locations.lines(location) {
             let function = profile.function(line.function);
             let facts = &mut facts[function.file.index()];
-            facts.max_line = facts.max_line.max(line.line.0);
+            facts.max_line = facts.max_line.max(line.line.0).max(function.start_line.0);
             if facts.binary.is_none() {
                 facts.binary = locations.mapping(location);
             }
             let seen = &mut is_seen[line.function.index()];
-            if !*seen && line.line.is_known() && line.function != FuncId::NONE && facts.functions.len() < MAX_FUNCTIONS
-            {
-                *seen = true;
-                let name = demangle(profile.text(function.name));
-                facts.functions.entry((name, function.start_line)).or_insert(line.line);
+            // Formats without lines still say where functions start.
+            let is_told = line.line.is_known() || function.start_line.is_known();
+            if !*seen && is_told && line.function != FuncId::NONE && facts.functions.len() < MAX_FUNCTIONS {
+                *seen = line.line.is_known();
+                let name = match profile.text(function.name) {
+                    "" => profile.text(function.system_name),
+                    name => name,
+                };
+                let known = facts.functions.entry((demangle(name), function.start_line)).or_insert(line.line);
+                if !known.is_known() {
+                    *known = line.line;
+                }
             }
         }
     }

@@ -117,6 +117,8 @@ struct Reader<'c, 'a> {
     /// Caller, callee, place and costs of each call.
     calls: Vec<(FuncId, FuncId, LocId)>,
     call_costs: Vec<i64>,
+    /// Dumps in the file: of several moments, or of several threads.
+    parts: u64,
     others: u64,
 }
 
@@ -151,6 +153,7 @@ fn decode(input: &mut Input<'_>, context: &Context<'_>) -> Result<Profile, Decod
         call: None,
         calls: Vec::new(),
         call_costs: Vec::new(),
+        parts: 0,
         others: 0,
     };
     reader.sink.builder.meta().default_value_type = 0;
@@ -241,7 +244,9 @@ impl<'a> Reader<'_, 'a> {
                 _ => {}
             }
         }
-        if let Some(positions) = line.strip_prefix("positions:") {
+        if line.starts_with("part:") {
+            self.parts += 1;
+        } else if let Some(positions) = line.strip_prefix("positions:") {
             let words: Vec<&str> = positions.split_ascii_whitespace().collect();
             self.positions = words.len().clamp(1, 4);
             self.line_position = words.iter().position(|&word| word == "line").filter(|&at| at < 4);
@@ -337,6 +342,12 @@ impl<'a> Reader<'_, 'a> {
             recursive,
             "calls are part of a recursion and left out of costs with calls, where they would count several times",
         );
+        if self.parts > 1 {
+            let parts = self.parts;
+            self.sink
+                .builder
+                .note(format!("its {parts} parts, of threads or of several moments, are counted together"));
+        }
         self.sink.note_count(self.others, "lines can't be read; they were left out");
         self.sink.finish()
     }

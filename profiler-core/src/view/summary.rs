@@ -155,8 +155,9 @@ pub(super) fn counted(analysis: &Analysis) -> String {
     let count = Scale::of_unit("count");
     let costs = &analysis.costs;
     let amount = match costs.samples {
-        Some(samples) => plural(samples.unsigned_abs(), "sample", &count),
-        None => plural(costs.records, "record", &count),
+        // Events of their own, as allocations beside samples of the processor, are none of those.
+        Some(samples) if samples != 0 || costs.total == 0 => plural(samples.unsigned_abs(), "sample", &count),
+        _ => plural(costs.records, "record", &count),
     };
     match Numbers::of(analysis).scale.period() {
         Some(period) => format!("{amount} × {period}"),

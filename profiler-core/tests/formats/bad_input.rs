@@ -1,7 +1,7 @@
 //! Any bytes are a profile or an error.
 
 use profiler_core::cancel::CancelFlag;
-use profiler_core::decode::{DecodeErrorKind, Limits, decode};
+use profiler_core::decode::{DecodeErrorKind, FORMATS, Limits, decode};
 use proptest::prelude::*;
 
 use crate::{bytes, read};
@@ -44,7 +44,41 @@ fn samples() -> Vec<Vec<u8>> {
         crate::java::small(),
         crate::otlp::small(),
         crate::otlp::small_17(),
+        bytes("made/rust/pprof-rs.pb"),
     ]
+}
+
+/// Real files, as far as they are small enough to be read many times.
+fn real_files() -> Vec<(String, Vec<u8>)> {
+    const MOST: u64 = 60_000;
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data");
+    let mut files = Vec::new();
+    for folder in ["go/profiles", "made/c", "made/node", "made/python", "made/rust", "otlp", "public"] {
+        for entry in std::fs::read_dir(root.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let is_one =
+                path.extension().is_none_or(|ending| !["md", "c", "rs", "py", "toml"].iter().any(|it| ending == *it));
+            if path.is_file() && is_one && path.metadata().unwrap().len() <= MOST {
+                files.push((path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(path).unwrap()));
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+/// A format without a file here would be one that nothing below tries.
+#[test]
+fn every_format_is_tried() {
+    let own = samples();
+    let real = real_files();
+    let all = own.iter().chain(real.iter().map(|(_, bytes)| bytes));
+    let tried: std::collections::BTreeSet<&str> = all.filter_map(|file| Some(read(file).ok()?.format())).collect();
+    let known = FORMATS.iter().map(|format| format.name);
+    // Of raw profiles nothing is known but addresses; cut ones are no profiles, which is what is tried.
+    for name in known {
+        assert!(tried.contains(name), "no file of {name} among {tried:?}");
+    }
 }
 
 /// Reads what must not panic, and asks for everything a profile tells.
@@ -115,6 +149,40 @@ proptest! {
     ) {
         let mut files = samples();
         let mut file = files.swap_remove(which.index(files.len()));
+        for (at, byte) in changes {
+            let at = at.index(file.len());
+            file[at] = byte;
+        }
+        try_read(&file);
+    }
+
+    /// What a disk, a copy or somebody who means harm makes of a real file: bytes that differ, pieces that are
+    /// missing, twice or from elsewhere.
+    #[test]
+    fn damaged_real_files_are_profiles_or_errors(
+        which: prop::sample::Index,
+        other: prop::sample::Index,
+        cuts in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..4_u8), 1..4),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+    ) {
+        static FILES: std::sync::LazyLock<Vec<(String, Vec<u8>)>> = std::sync::LazyLock::new(real_files);
+        let mut file = which.get(&FILES).1.clone();
+        for (from, to, how) in cuts {
+            let (from, to) = (from.index(file.len() + 1), to.index(file.len() + 1));
+            let (from, to) = (from.min(to), from.max(to));
+            match how {
+                0 => drop(file.drain(from..to)),
+                1 => file.extend_from_within(from..to),
+                2 => file.truncate(to.max(1)),
+                _ => {
+                    let piece = &other.get(&FILES).1;
+                    file.splice(from..from, piece[..piece.len().min(to - from)].iter().copied());
+                }
+            }
+            if file.is_empty() {
+                file.push(0);
+            }
+        }
         for (at, byte) in changes {
             let at = at.index(file.len());
             file[at] = byte;

@@ -73,3 +73,11 @@ fn other_text_is_not_taken_for_stacks() {
         assert_eq!(found.err().map(|error| error.kind()), Some(DecodeErrorKind::NotAProfile), "{file}");
     }
 }
+
+#[test]
+fn samples_without_frames_are_samples_without_a_stack() {
+    let profile = profile("main (a.py:3);work (a.py:7) 5\n 3\nmain (a.py:3) 2\n");
+    assert_eq!(profile.sum(0).total, 10);
+    assert_eq!(profile.samples().stack(1).len(), 0);
+    assert_eq!(profile.notes(), [""; 0]);
+}

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::{functions, lines, profile};
+use crate::{functions, lines, profile, types};
 
 /// Says what is not tried; under `CI` everything must be.
 #[expect(clippy::print_stderr, reason = "a test that did not look must say so")]
@@ -141,4 +141,52 @@ fn perfs_recording_and_its_text_agree() {
     assert!(data.samples().len() > 20);
     assert_eq!(data.samples().len(), script.samples().len());
     assert_eq!(data.sum(0), script.sum(0));
+}
+
+#[test]
+fn py_spys_files_are_read() {
+    if !has("python3", "--version") || !has("py-spy", "--version") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let code = "def work(n):\n    return sum(i * i for i in range(n))\n\nfor _ in range(60):\n    work(300_000)\n";
+    std::fs::write(folder.path().join("app.py"), code).unwrap();
+    for (form, name, format) in [
+        ("raw", "out.folded", "folded"),
+        ("speedscope", "out.json", "speedscope"),
+        ("chrometrace", "trace.json", "chrome-trace"),
+    ] {
+        let command =
+            ["py-spy", "record", "--format", form, "--output", name, "--rate", "100", "--", "python3", "app.py"];
+        let output = Command::new(command[0]).args(&command[1..]).current_dir(folder.path()).output().unwrap();
+        if !folder.path().join(name).exists() {
+            untried(&format!("py-spy may not record here: {}", String::from_utf8_lossy(&output.stderr)));
+            return;
+        }
+        let profile = profile(file(folder.path(), name));
+        assert_eq!(profile.format(), format, "{form}");
+        let rows = lines(&profile, 0);
+        assert!(rows.iter().any(|(line, cost)| line.ends_with("app.py:2") && cost.0 > 0), "{form}: {rows:?}");
+        assert!(rows.iter().any(|(line, cost)| line.ends_with("app.py:5") && cost.1 > 0), "{form}: {rows:?}");
+    }
+}
+
+#[test]
+fn gos_profiles_are_read() {
+    if !has("go", "version") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("go.mod"), "module example.com/app\n\ngo 1.19\n").unwrap();
+    let code = "package app\n\nimport \"testing\"\n\nvar sink float64\n\nfunc work(n int) {\n\tfor i := 0; i < n; i++ {\n\t\tsink += float64(i) / (sink + 1)\n\t}\n}\n\n\
+                func TestWork(t *testing.T) {\n\tfor i := 0; i < 40; i++ {\n\t\twork(5_000_000)\n\t}\n}\n";
+    std::fs::write(folder.path().join("app_test.go"), code).unwrap();
+    run(folder.path(), &["go", "test", "-cpuprofile", "cpu.pb.gz", "-memprofile", "heap.pb.gz", "."]);
+    let cpu = profile(file(folder.path(), "cpu.pb.gz"));
+    assert_eq!((cpu.format(), types(&cpu)), ("pprof", vec!["samples/count".to_owned(), "cpu/nanoseconds".to_owned()]));
+    let rows = lines(&cpu, 1);
+    assert!(rows.iter().any(|(line, cost)| line.ends_with("app_test.go:9") && cost.0 > 0), "{rows:?}");
+    assert!(rows.iter().any(|(line, cost)| line.ends_with("app_test.go:15") && cost.1 > 0), "{rows:?}");
+    let heap = profile(file(folder.path(), "heap.pb.gz"));
+    assert_eq!(types(&heap).last().unwrap(), "inuse_space/bytes");
 }

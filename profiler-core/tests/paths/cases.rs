@@ -336,3 +336,37 @@ fn a_linked_package_is_one_file_under_two_names() {
     assert_eq!(at("/ws/node_modules/@org/pkg/a.ts").as_deref(), Some("packages/pkg/a.ts"));
     assert_eq!(at("/ws/missing.ts"), None);
 }
+
+/// As `python -m cProfile app.py` and `perf script -F +srcline` write them, from the folder of the file.
+#[test]
+fn a_bare_name_is_the_only_file_of_that_name_if_its_functions_are_there() {
+    let own = "//- /ws/app.c
+        int work(int n) {
+          return n * 3;
+        }
+        //- /ws/app.py
+        def work(n):
+            return n * 3
+        ";
+    files(own).check(
+        "app.c | work@0:2
+        app.py | work@1:0 | <module>@1:0
+        app.c | other@0:2
+        app.py",
+        &expect![[r#"
+            app.c → app.c (only file of that name, functions agree, 0.75)
+            app.py → app.py (only file of that name, functions agree, 0.75)
+            app.c → no match: the functions are not there in the file that fits
+            app.py → no match: only the file name agrees; possible: app.py
+        "#]],
+    );
+    // Another of the name: the functions tell, or nobody.
+    files(&format!("{own}\n//- /ws/vendored/app.c\nint other(void) {{\n  return 1;\n}}\n//- /ws/old/app.py\ndef work(n):\n    return n\n")).check(
+        "app.c | work@0:2
+        app.py | work@1:0",
+        &expect![[r#"
+            app.c → app.c (only file of that name, functions agree, 0.75)
+            app.py → ambiguous: app.py, old/app.py
+        "#]],
+    );
+}

@@ -65,6 +65,12 @@ fn split(line: &str) -> Option<(&str, &str)> {
     (is_number && frames(stack).next().is_some()).then_some((stack, count))
 }
 
+/// A sample that has nothing but its count, as py-spy writes for threads that run no Python.
+fn without_frames(line: &str) -> Option<(&str, &str)> {
+    let count = line.trim_end().strip_prefix([' ', ';'])?.trim_start_matches([' ', ';']);
+    (!count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit())).then_some(("", count))
+}
+
 /// The frames of a stack, root first.
 fn frames(stack: &str) -> impl DoubleEndedIterator<Item = &str> {
     stack.split(';').map(str::trim).filter(|frame| !frame.is_empty())
@@ -122,7 +128,8 @@ impl<'a> Stacks<'a> {
         if is_blank_or_comment(line) {
             return Ok(());
         }
-        let parsed = split(line).and_then(|(stack, count)| Some((stack, self.whole(count)?)));
+        let parsed =
+            split(line).or_else(|| without_frames(line)).and_then(|(stack, count)| Some((stack, self.whole(count)?)));
         let Some((stack, count)) = parsed else {
             if self.others == 0 {
                 self.first_other = number;
