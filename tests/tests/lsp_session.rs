@@ -247,6 +247,35 @@ fn editors_that_cannot_ask_get_the_choices_as_code_actions() {
     client.until("counts", |client| labels(client, &uri).iter().any(|label| label.contains("120")).then_some(()));
 }
 
+/// A trace of two processes is one file, and each of them is a choice.
+#[test]
+fn processes_of_a_trace_are_offered_and_the_chosen_one_is_shown() {
+    let scene = Scene::demo();
+    let span = |pid: u32, line: u32, length: u32| {
+        let args = json!({ "file": "src/main.rs", "line": line });
+        json!({ "name": "run", "ph": "X", "pid": pid, "tid": 1, "ts": 0, "dur": length, "args": args })
+    };
+    let name = |pid: u32, name: &str| json!({ "name": "process_name", "ph": "M", "pid": pid, "tid": 1, "args": { "name": name } });
+    let trace = json!([name(7, "Browser"), name(8, "Renderer"), span(7, 3, 3000), span(8, 8, 5000)]);
+    scene.write("trace.json", trace.to_string().into_bytes());
+    let (mut client, uri) = scene.open(editor("helix 25.01"), "src/main.rs");
+    client.command("perflens.openProfile", json!(["trace.json"]));
+    let both = client.until("both processes", |client| {
+        let labels = labels(client, &uri);
+        (labels.len() == 2 && labels[0].contains("37.5%")).then_some(labels)
+    });
+    let offered = client.command("perflens.setFilter", json!([]));
+    assert!(all_text(&offered).contains("process Browser: leaves out 63%"), "{offered}");
+    client.command("perflens.setFilter", json!(["label.process=Browser"]));
+    client.until("one process", |client| {
+        let labels = labels(client, &uri);
+        (labels.len() == 1 && labels[0].contains("100%")).then_some(())
+    });
+    assert!(status(&mut client).contains("label.process=Browser"), "the selection is part of what is shown");
+    client.command("perflens.setFilter", json!([""]));
+    client.until("both again", |client| (labels(client, &uri) == both).then_some(()));
+}
+
 // Modes, types, filters.
 
 #[test]
