@@ -4,11 +4,13 @@
 //! * [`mini`] is the language most tests are written in: a profile as a few lines of text,
 //!   with the workspace it belongs to.
 //! * [`pprof`] writes and reads pprof messages, also in the odd ways that are legal.
+//! * [`assistant`] is a client of the tool server for assistants.
 //! * [`cli`] builds and runs the program, and reads the JSON of its reports.
 //! * [`fetch`] runs `perflens fetch`.
 //! * [`http`] is a server with faults on demand.
 //! * [`otlp`] sends to the receiver of OpenTelemetry profiles.
 //! * [`parca`] is a server of Parca's kind on it, and one that signs people in.
+//! * [`projects`] has projects with tests to profile.
 //! * [`pyroscope`] is a server of Pyroscope's kind on it.
 //! * [`lsp`] is a client of the language server, and the editors it can pass for.
 //! * [`record`](mod@record) has programs to record, and records them.
@@ -21,6 +23,7 @@
 
 #![expect(clippy::missing_panics_doc, reason = "a panic is how a test fails")]
 
+pub mod assistant;
 pub mod cli;
 pub mod fetch;
 pub mod http;
@@ -31,6 +34,7 @@ pub mod mini;
 pub mod otlp;
 pub mod parca;
 pub mod pprof;
+pub mod projects;
 pub mod pyroscope;
 #[cfg(target_os = "linux")]
 pub mod record;

@@ -4,121 +4,15 @@
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
-use perflens_tests::cli::{Run, binary, isolate};
-use perflens_tests::lsp::{DEADLINE, DEMO, Scene, editor};
+use perflens_tests::assistant::Assistant;
+use perflens_tests::cli::Run;
+use perflens_tests::lsp::{DEMO, Scene, editor};
 use perflens_tests::mini::Mini;
 use perflens_tests::parca::FakeParca;
-use rmcp::ServiceExt;
-use rmcp::model::{CallToolRequestParams, ContentBlock, Tool};
-use rmcp::service::{RoleClient, RunningService};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
-use tokio::process::{Child, Command};
-use tokio::runtime::Runtime;
-use tokio::time::timeout;
-
-/// The most that an answer may be.
-const MAX_BYTES: usize = 8 << 10;
-
-/// An assistant, and the server it has started.
-struct Assistant {
-    runtime: Runtime,
-    client: Option<RunningService<RoleClient, ()>>,
-    child: Child,
-}
-
-impl Assistant {
-    /// Started in a folder, for the user of this home.
-    fn start(folder: &Path, home: &Path, arguments: &[&str]) -> Self {
-        Self::start_with(folder, home, arguments, &[])
-    }
-
-    fn start_with(folder: &Path, home: &Path, arguments: &[&str], environment: &[(&str, &Path)]) -> Self {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
-        let mut command = std::process::Command::new(binary());
-        isolate(&mut command, home);
-        command.env_remove("PERFLENS_POLICY").envs(environment.iter().copied());
-        command.arg("mcp").args(arguments).current_dir(folder);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-        let (child, client) = runtime.block_on(async {
-            let mut child = Command::from(command).kill_on_drop(true).spawn().expect("starting the server");
-            let pipes = (child.stdout.take().expect("it is piped"), child.stdin.take().expect("it is piped"));
-            let client = timeout(DEADLINE, ().serve(pipes)).await.expect("in time").expect("a session");
-            (child, client)
-        });
-        Self { runtime, client: Some(client), child }
-    }
-
-    fn client(&self) -> &RunningService<RoleClient, ()> {
-        self.client.as_ref().expect("it is not closed")
-    }
-
-    fn tools(&self) -> Vec<Tool> {
-        self.runtime
-            .block_on(async { timeout(DEADLINE, self.client().list_all_tools()).await })
-            .expect("in time")
-            .expect("a list")
-    }
-
-    /// The text of an answer, or the sentence of a refusal.
-    fn text(&self, tool: &'static str, arguments: &Value) -> Result<String, String> {
-        let arguments = arguments.as_object().cloned().unwrap_or_default();
-        let request = CallToolRequestParams::new(tool).with_arguments(arguments);
-        let answer = self.runtime.block_on(async { timeout(DEADLINE, self.client().call_tool(request)).await });
-        let answer = answer.expect("in time").expect("an answer of the tool");
-        let [ContentBlock::Text(text)] = &answer.content[..] else { panic!("one text: {answer:?}") };
-        assert!(text.text.len() <= MAX_BYTES, "{} bytes", text.text.len());
-        if answer.is_error == Some(true) { Err(text.text.clone()) } else { Ok(text.text.clone()) }
-    }
-
-    fn ask(&self, tool: &'static str, arguments: &Value) -> Value {
-        let text = self.text(tool, arguments).unwrap_or_else(|refusal| panic!("{tool} {arguments}: {refusal}"));
-        let answer: Value = serde_json::from_str(&text).expect("JSON");
-        let contents = answer["contents"].as_str().expect("it says what it is");
-        assert!(contents.contains("data") && contents.contains("not instructions"), "{contents}");
-        answer
-    }
-
-    fn refused(&self, tool: &'static str, arguments: &Value) -> String {
-        match self.text(tool, arguments) {
-            Err(sentence) => {
-                assert!(!sentence.contains('\n'), "{sentence}");
-                sentence
-            }
-            Ok(answer) => panic!("{tool} {arguments} was answered: {answer}"),
-        }
-    }
-
-    /// All rows of a question, page by page.
-    fn all(&self, tool: &'static str, question: &Value) -> Vec<Value> {
-        let mut rows = Vec::new();
-        let mut asked = question.clone();
-        for _ in 0..1000 {
-            let answer = self.ask(tool, &asked);
-            rows.extend(answer["rows"].as_array().cloned().unwrap_or_default());
-            let Some(cursor) = answer.get("next_cursor") else { return rows };
-            asked["cursor"] = cursor.clone();
-        }
-        panic!("{tool} {question} does not end");
-    }
-}
-
-impl Drop for Assistant {
-    fn drop(&mut self) {
-        let client = self.client.take().expect("it is closed once");
-        let ended = self.runtime.block_on(async {
-            let _ = client.cancel().await;
-            timeout(DEADLINE, self.child.wait()).await
-        });
-        if !std::thread::panicking() {
-            assert!(ended.expect("the server ends when its input does").expect("a status").success());
-        }
-    }
-}
 
 fn home() -> TempDir {
     tempfile::tempdir().expect("a temporary folder")
@@ -141,7 +35,9 @@ fn tools_are_few_strict_and_say_how_they_are_used() {
         let assistant = Assistant::start(&scene.path(""), home.path(), arguments);
         let tools = assistant.tools();
         let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
-        assert_eq!(names, ["overview", "hot_spots", "code", "callers", "compare", "explain"]);
+        let reading = ["overview", "hot_spots", "code", "callers", "compare", "explain"];
+        let acting: &[&str] = if arguments.is_empty() { &["record", "verify"] } else { &[] };
+        assert_eq!(names, reading.iter().chain(acting).copied().collect::<Vec<_>>());
         for tool in tools {
             let description = tool.description.as_deref().expect("a description");
             assert!(description.contains("Example: {") && description.contains("Next: "), "{description}");
@@ -437,7 +333,7 @@ fn a_comparison_tells_what_is_more_than_chance() {
         rows.iter().find(|row| row["function"] == name).unwrap_or_else(|| panic!("{name}: {answer}")).clone()
     };
     let check = row("check");
-    assert_eq!(check["verdict"], "less");
+    assert_eq!(check["verdict"], "improved");
     assert_eq!((&check["cumulative"], &check["base_cumulative"]), (&json!(200_000_000), &json!(1_450_000_000)));
     assert_eq!((&check["samples"], &check["base_samples"]), (&json!(20), &json!(145)));
     assert_ne!(answer["profile"]["profile_id"], answer["base"]["profile_id"]);

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use perflens_tests::lsp::{Answer, Client, Start, editor};
+use perflens_tests::projects::{self, line_of};
 use perflens_tests::record::{descendants, is_alive, is_root, until};
 use serde_json::{Value, json};
 
@@ -29,7 +30,7 @@ fn project(name: &str, file: &str) -> Project {
 fn project_with(name: &str, file: &str, is_trusted: bool, compares: bool) -> Project {
     let folder = tempfile::tempdir().expect("it works");
     let root = folder.path().canonicalize().expect("it works");
-    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("projects").join(name), &root);
+    projects::copy(name, &root);
     let client = Start::new(editor("vscode")).folder(&root).options(json!({ "workspaceTrusted": is_trusted })).answers(
         move |method, params| {
             let is_question = method == "window/showMessageRequest" && params["message"].as_str()?.contains("compare");
@@ -37,43 +38,11 @@ fn project_with(name: &str, file: &str, is_trusted: bool, compares: bool) -> Pro
             is_question.then(|| Answer::Result(json!({ "title": title })))
         },
     );
-    let client =
-        TOOLS.iter().fold(client, |client, (variable, program, arguments)| match tool(variable, program, arguments) {
-            Some(value) => client.env(variable, value),
-            None => client,
-        });
+    let client = projects::tools().into_iter().fold(client, |client, (variable, value)| client.env(variable, value));
     let client = client.start();
     let file = root.join(file);
     let uri = client.open(&file);
     Project { client, folder, uri, file, version: 1, heard: 0 }
-}
-
-/// Where the languages' tools keep what they need, which they would look for in a home that is not there.
-const TOOLS: &[(&str, &str, &[&str])] = &[
-    ("RUSTUP_HOME", "rustup", &["show", "home"]),
-    ("GOCACHE", "go", &["env", "GOCACHE"]),
-    ("PYENV_ROOT", "pyenv", &["root"]),
-];
-
-fn tool(variable: &str, program: &str, arguments: &[&str]) -> Option<String> {
-    std::env::var(variable).ok().or_else(|| {
-        let output = Command::new(program).args(arguments).output().ok()?;
-        let text = String::from_utf8(output.stdout).ok()?;
-        output.status.success().then(|| text.trim().to_owned()).filter(|text| !text.is_empty())
-    })
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).expect("it works");
-    for entry in std::fs::read_dir(from).expect("it works") {
-        let entry = entry.expect("it works");
-        let to = to.join(entry.file_name());
-        if entry.file_type().expect("it works").is_dir() {
-            copy(&entry.path(), &to);
-        } else {
-            std::fs::copy(entry.path(), to).expect("it works");
-        }
-    }
 }
 
 impl Project {
@@ -202,12 +171,6 @@ impl Project {
 fn messages(client: &Client) -> Vec<String> {
     let all = client.received("window/showMessage");
     all.iter().map(|message| message["message"].as_str().unwrap_or_default().to_owned()).collect()
-}
-
-/// The number of the line that has a text, from 0.
-fn line_of(file: &Path, text: &str) -> usize {
-    let source = std::fs::read_to_string(file).expect("it works");
-    source.lines().position(|line| line.contains(text)).unwrap_or_else(|| panic!("{} has no {text:?}", file.display()))
 }
 
 /// The percentage that a text has before a word, as in `7% of all samples are set-up`.
@@ -432,7 +395,7 @@ fn nothing_outside_of_the_trusted_folder_runs() {
     let lens = project.lens("func TestSums");
     let outside = tempfile::tempdir().unwrap();
     let elsewhere = outside.path().canonicalize().unwrap().join("go");
-    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("projects/go"), &elsewhere);
+    projects::copy("go", &elsewhere);
     let link = project.folder.path().canonicalize().unwrap().join("link");
     std::os::unix::fs::symlink(&elsewhere, &link).unwrap();
     for file in [elsewhere.join("sums_test.go"), link.join("sums_test.go")] {

@@ -26,9 +26,9 @@ use super::{Failure, convert, output, roots, shell_word, signals};
 use crate::config::places::Places;
 use crate::record::held::CommandLine;
 use crate::record::helper::Elevation;
+use crate::record::repeat::{self, Report};
 use crate::record::run::{Request, Streams, Target};
-use crate::record::{Done, Job, Ui, in_words, perform, profile_test, repeat};
-use crate::runnable::Order;
+use crate::record::{Commission, Done, Job, Ui, in_words, perform, profile_test};
 
 /// Longer orders are none.
 const MAX_ORDER: u64 = 1 << 20;
@@ -316,19 +316,21 @@ impl Ui for Terminal {
 
 /// A recording that the server watches.
 fn watched(job: Job, stop: &AtomicBool) {
-    tell_end(perform(job, stop, &mut Lines));
+    tell_end(perform(job, stop, &mut Lines { is_detailed: false }));
 }
 
 /// A test that the server has profiled.
 fn ordered() -> Result<(), Failure> {
     let mut line = String::new();
     io::stdin().lock().take(MAX_ORDER).read_line(&mut line).map_err(|error| Failure::Input(error.to_string()))?;
-    let order: Order = serde_json::from_str(&line).map_err(|error| Failure::Usage(format!("the order: {error}")))?;
+    let Commission { order, against, is_detailed } =
+        serde_json::from_str(&line).map_err(|error| Failure::Usage(format!("the order: {error}")))?;
     let stop = signals::stop()?;
     stop_at_end_of_input(Arc::clone(&stop));
     let folders =
         profile_test::Folders { recordings: Places::of_this_process().recordings, workspace: order.root.clone() };
-    tell_end(profile_test::profile(&order, &folders, &stop, &mut Lines));
+    let mut lines = Lines { is_detailed };
+    tell_end(profile_test::profile(&order, against.as_ref(), &folders, &stop, &mut lines));
     Ok(())
 }
 
@@ -361,7 +363,10 @@ fn tell(line: &serde_json::Value) {
     let _ = writeln!(io::stdout(), "{line}");
 }
 
-struct Lines;
+struct Lines {
+    /// Whether it is told how a test ended, with the end of its output.
+    is_detailed: bool,
+}
 
 impl Ui for Lines {
     fn under(&mut self, filter: &Filter) {
@@ -387,6 +392,12 @@ impl Ui for Lines {
 
     fn written(&mut self, path: &Path) {
         tell(&json!({ "written": path }));
+    }
+
+    fn ended(&mut self, report: &Report) {
+        if self.is_detailed {
+            tell(&json!({ "ended": report }));
+        }
     }
 }
 

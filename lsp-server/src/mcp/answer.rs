@@ -87,6 +87,12 @@ pub(super) struct Page {
     #[serde(skip_serializing_if = "Option::is_none")]
     base: Option<About>,
     summary: String,
+    /// What was recorded for this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recording: Option<Box<RawValue>>,
+    /// What became of everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -113,6 +119,8 @@ impl Page {
             profile,
             base,
             summary,
+            recording: None,
+            verdict: None,
             notes: Vec::new(),
             rows: Vec::new(),
             code: None,
@@ -130,6 +138,18 @@ impl Page {
         notes.truncate(MAX_NOTES);
         notes.extend((more > 0).then(|| format!("and {more} more notes")));
         self.notes = notes;
+        self
+    }
+
+    /// What was recorded for it.
+    pub(super) fn recording(mut self, content: &impl Serialize) -> Result<Self, Refusal> {
+        self.recording = Some(to_raw_value(content).map_err(|error| Refusal::Failed(error.to_string()))?);
+        Ok(self)
+    }
+
+    /// What became of everything, in a word.
+    pub(super) fn verdict(mut self, word: &'static str) -> Self {
+        self.verdict = Some(word);
         self
     }
 
@@ -155,15 +175,37 @@ impl Page {
 
     /// Adds as many rows as fit, from where the cursor says.
     pub(super) fn rows<'a>(
-        mut self,
+        self,
         cursor: &Cursor,
         count: usize,
-        mut row: impl FnMut(usize) -> Result<Row<'a>, Refusal>,
+        row: impl FnMut(usize) -> Result<Row<'a>, Refusal>,
     ) -> Result<Self, Refusal> {
+        let (page, at) = self.filled(cursor.from, count, row)?;
+        Ok(if at < count { page.go_on(cursor, at, count - at) } else { page })
+    }
+
+    /// Adds as many rows as fit; what is more has another tool.
+    pub(super) fn some_rows<'a>(
+        self,
+        count: usize,
+        row: impl FnMut(usize) -> Result<Row<'a>, Refusal>,
+    ) -> Result<Self, Refusal> {
+        let (mut page, at) = self.filled(0, count, row)?;
+        page.more = (at < count).then(|| count - at);
+        Ok(page)
+    }
+
+    /// Adds as many rows as fit, and tells where that ended.
+    fn filled<'a>(
+        mut self,
+        from: usize,
+        count: usize,
+        mut row: impl FnMut(usize) -> Result<Row<'a>, Refusal>,
+    ) -> Result<(Self, usize), Refusal> {
         // The place of what may still come: the count of further rows, and the cursor.
         const RESERVED: usize = 80;
         let mut bytes = self.size()? + RESERVED;
-        let mut at = cursor.from.min(count);
+        let mut at = from.min(count);
         while at < count {
             let Row { json, file } = row(at)?;
             let file = file.filter(|file| !self.files.contains_key(&file.name));
@@ -177,7 +219,7 @@ impl Page {
             self.files.extend(file);
             at += 1;
         }
-        Ok(if at < count { self.go_on(cursor, at, count - at) } else { self })
+        Ok((self, at))
     }
 
     /// How many rows it has.

@@ -174,7 +174,7 @@ impl Desk {
     }
 
     /// Whether assistants may have such data of a workspace.
-    fn check(&self, root: &Path, data: Data) -> Result<(), Refusal> {
+    pub(super) fn check(&self, root: &Path, data: Data) -> Result<(), Refusal> {
         policy::check(data)?;
         if data == Data::Local || self.consents.has(root) {
             return Ok(());
@@ -239,13 +239,57 @@ impl Desk {
 
     /// How a file is loaded for a workspace: with the user's settings, and the workspace's when it is trusted.
     fn wish(&self, root: &Path, path: &Path) -> Result<Wish, Refusal> {
-        let user_file = self.places.config.as_deref().and_then(TomlFile::read);
-        let store = TrustStore::new(self.places.trust.clone());
-        let mut folder = Folder::new(root.to_owned(), &Layers { user_file, ..Layers::default() }, &store);
+        let mut folder = self.folder(root);
         folder.chosen.profile = Some(Some(Input::File(path.to_owned())));
         folder.chosen.base = Some(None);
         let wish = folder.new_wish(&[]).ok_or_else(|| Refusal::Failed("there is nothing to load".to_owned()))?;
-        Ok(Wish { value_type: None, filters: Vec::new(), services: Vec::new(), ..wish })
+        Ok(Wish { value_type: None, filters: self.under(path), services: Vec::new(), ..wish })
+    }
+
+    /// What keeps the samples of a recording that its test itself costs.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    fn under(&self, profile: &Path) -> Vec<Filter> {
+        if !crate::record::store::is_recording(self.places.recordings.as_deref(), profile) {
+            return Vec::new();
+        }
+        let about = crate::record::store::About::read(profile).unwrap_or_default();
+        about.under.and_then(|filter| filter.parse().ok()).into_iter().collect()
+    }
+
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    fn under(&self, _: &Path) -> Vec<Filter> {
+        Vec::new()
+    }
+
+    /// A workspace folder with its settings, as far as it is trusted.
+    pub(super) fn folder(&self, root: &Path) -> Folder {
+        let user_file = self.places.config.as_deref().and_then(TomlFile::read);
+        let store = TrustStore::new(self.places.trust.clone());
+        Folder::new(root.to_owned(), &Layers { user_file, ..Layers::default() }, &store)
+    }
+
+    /// The work of the newest recording of a test.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    pub(super) fn newest_work(&self, root: &Path, test: &str) -> Option<crate::runnable::Work> {
+        crate::record::store::newest_of_test(self.places.recordings.as_deref()?, root, test).map(|(_, work)| work)
+    }
+
+    /// What is known of the recording of a test that is named as a base.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    pub(super) fn recorded(&self, root: &Path, name: &str) -> Result<super::laboratory::Base, Refusal> {
+        use crate::record::store::{About, is_recording};
+        let subject = self.subject(root, Some(name))?;
+        let path = subject.wish.profile.file().filter(|path| is_recording(self.places.recordings.as_deref(), path));
+        let base = path.and_then(|path| {
+            let recorded = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+            Some(super::laboratory::Base { about: About::read(path)?, recorded })
+        });
+        base.filter(|base| !base.about.test.is_empty()).ok_or_else(|| {
+            Refusal::Arguments(format!(
+                "{} is no recording of a test, so what to run again is not known; `record` makes one",
+                shown(name)
+            ))
+        })
     }
 
     /// What a recording says the workspace's files were.

@@ -1,14 +1,16 @@
 //! `perflens mcp`: tools for assistants, over the Model Context Protocol on standard input and output.
 //!
 //! An assistant asks about what its user is looking at in an editor, or about a profile that it names.
-//! Nothing is measured, fetched or changed here: costs are those of the views, through the same loader.
+//! Costs are those of the views, through the same loader; nothing is fetched or changed. Two tools measure:
+//! they run what was detected in a workspace that the user trusts, through the child that records for
+//! editors, and are not there with `--read-only`.
 //!
 //! ```text
 //! assistant ─▶ rmcp ─▶ server ─▶ arguments ─▶ a tool ─▶ answer (8 KB, the rest by cursor)
 //!                        │                      │
 //!                     journal       desk: policy, consent, reach ─▶ loader ─▶ Seen
-//!                                    ▲
-//!                          current.json, which the editor's session writes
+//!                                    ▲             ▲
+//!        current.json, which the editor's session   recordings ◀── laboratory ──▶ running ──▶ perflens record
 //! ```
 //!
 //! A tool is a file in `tools` and a line in its registry. What is not here: the numbers
@@ -19,11 +21,16 @@ mod arguments;
 pub mod consent;
 mod desk;
 mod journal;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod laboratory;
 mod policy;
 mod reach;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod running;
 mod seen;
 mod server;
 mod tools;
+mod turn;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -8,25 +8,31 @@ use rmcp::ErrorData;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer};
+use tokio::sync::mpsc;
 
 use super::Refusal;
 use super::arguments::Object;
 use super::desk::Desk;
 use super::journal::Call;
 use super::tools::{self, Entry};
+use super::turn::Turn;
 use crate::nearest::one_of;
 
 /// Most characters of a sentence about what is wrong.
 const MAX_SENTENCE: usize = 1500;
 
+/// Most characters of a word about progress, and how many of them may wait.
+const MAX_PROGRESS: usize = 200;
+const QUEUE: usize = 8;
+
 /// What an assistant is told before anything else.
 const INSTRUCTIONS: &str = "Costs of the lines of code in this workspace, measured by a profiler: what the user's editor \
     shows, profile files, or recordings. Start with `overview`. Values are exact integers in the unit that the answer \
     names. Where an answer has `next_cursor`, it goes on. Lines are of the text that was measured; `stale` says when that \
-    is not the text on disk.";
+    is not the text on disk. To make code faster: `record` a test or benchmark that runs it, change the code, `verify`.";
 
 /// The server.
 #[derive(Clone, Debug)]
@@ -43,8 +49,8 @@ impl Server {
     }
 
     /// Answers a call: the text, or one sentence.
-    fn answer(&self, client: &str, name: &str, arguments: &Object, cancel: &CancelFlag) -> Result<String, String> {
-        let result = self.page(name, arguments, cancel);
+    fn answer(&self, client: &str, name: &str, arguments: &Object, turn: &Turn) -> Result<String, String> {
+        let result = self.page(name, arguments, turn);
         let answer = match &result {
             Ok((text, _)) => Ok(text.clone()),
             Err(refusal) => {
@@ -63,12 +69,12 @@ impl Server {
         answer
     }
 
-    fn page(&self, name: &str, arguments: &Object, cancel: &CancelFlag) -> Result<(String, Option<String>), Refusal> {
+    fn page(&self, name: &str, arguments: &Object, turn: &Turn) -> Result<(String, Option<String>), Refusal> {
         let tool = self.tools.iter().find(|tool| tool.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.tools.iter().map(|tool| tool.name).collect();
             Refusal::Arguments(format!("there is no tool `{name}`; there are {}", one_of(&names)))
         })?;
-        let page = tool.call(&self.desk, arguments, cancel)?;
+        let page = tool.call(&self.desk, arguments, turn)?;
         Ok((page.text()?, page.profile_id().map(str::to_owned)))
     }
 }
@@ -100,17 +106,30 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let client = context.client_info().map(|client| client.name).unwrap_or_default();
+        let token = context.meta.get_progress_token();
+        let (progress, mut told) = mpsc::channel(QUEUE);
         let cancel = CancelFlag::new();
-        let (server, flag) = (self.clone(), cancel.clone());
-        let work = tokio::task::spawn_blocking(move || {
+        let (server, turn) = (self.clone(), Turn::new(cancel.clone(), progress));
+        let mut work = tokio::task::spawn_blocking(move || {
             let arguments = request.arguments.unwrap_or_default();
-            server.answer(&client, &request.name, &arguments, &flag)
+            server.answer(&client, &request.name, &arguments, &turn)
         });
-        let answer = tokio::select! {
-            answer = work => answer,
-            () = context.ct.cancelled() => {
-                cancel.cancel();
-                return Err(ErrorData::internal_error("cancelled", None));
+        let mut steps = 0.0;
+        let answer = loop {
+            tokio::select! {
+                answer = &mut work => break answer,
+                () = context.ct.cancelled() => {
+                    cancel.cancel();
+                    return Err(ErrorData::internal_error("cancelled", None));
+                }
+                Some(how_far) = told.recv() => {
+                    let Some(token) = &token else { continue };
+                    steps += 1.0;
+                    let step = ProgressNotificationParam::new(token.clone(), steps)
+                        .with_message(shown_within(&self.desk.private.clean(&how_far), MAX_PROGRESS));
+                    // Who can't be told does not wait either.
+                    let _ = context.peer.notify_progress(step).await;
+                }
             }
         };
         let result = match answer {

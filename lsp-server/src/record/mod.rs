@@ -41,6 +41,7 @@ use profiler_core::paths::{Workspace, WorkspaceOptions};
 use profiler_core::profile::{LocId, Profile};
 use profiler_core::symbolize::{DebugFiles, Lines, line_info};
 use profiler_ebpf::protocol::EventKind;
+use serde::{Deserialize, Serialize};
 
 use build::Head;
 use held::CommandLine;
@@ -48,10 +49,10 @@ use names::Names;
 use repeat::Report;
 use run::{Observer, Outcome, Request, Streams, Target};
 use stacks::Stacks;
-use store::{About, Store, write_profile};
+use store::{About, Ran, Store, write_profile};
 use tools::Preparation;
 
-use crate::runnable::{Kind, Work};
+use crate::runnable::{Iterations, Kind, Order, Work};
 
 /// How long listing a workspace's files may take, to find out which of them have costs.
 const LISTING_DEADLINE: Duration = Duration::from_secs(20);
@@ -94,13 +95,30 @@ pub(crate) struct Test {
     /// What it is.
     pub(crate) kind: Kind,
     /// Iterations of a benchmark.
-    pub(crate) iterations: u64,
+    pub(crate) iterations: Iterations,
+    /// What is run.
+    pub(crate) ran: Ran,
 }
 
 impl Test {
     fn work(&self, tested: &Tested) -> Work {
-        Work { runs: tested.report.runs, iterations: self.iterations }
+        Work { runs: tested.report.runs, iterations: self.iterations.count() }
     }
+}
+
+/// What the child that records a test is given on its input, as one line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Commission {
+    /// What to profile.
+    #[serde(flatten)]
+    pub(crate) order: Order,
+    /// What a recording ran that this one is to be measured against.
+    #[serde(default)]
+    pub(crate) against: Option<Ran>,
+    /// Tell how the test ended as well.
+    #[serde(default)]
+    pub(crate) is_detailed: bool,
 }
 
 /// What came of a test.
@@ -128,6 +146,8 @@ pub(crate) trait Ui {
     fn progress(&mut self, elapsed: Duration, samples: u64);
     /// The file holds what there is so far.
     fn written(&mut self, path: &Path);
+    /// A test has come to its end, so or so.
+    fn ended(&mut self, _report: &Report) {}
 }
 
 /// A finished recording.
@@ -181,6 +201,7 @@ pub(crate) fn perform(mut job: Job, stop: &AtomicBool, ui: &mut dyn Ui) -> Resul
             enough: test.enough,
             input: test.input.take(),
             is_told: false,
+            part: None,
         }),
         names: Names::new(files),
         head: Head { events: job.request.events.clone(), program: program.clone(), how: String::new(), work: None },
@@ -221,6 +242,9 @@ fn finish(
         stacks.remove_maps(&folder.unwrap_or_else(|| PathBuf::from(".")));
     }
     let mut tested = job.test.as_mut().map(Test::tell);
+    if let Some(tested) = &tested {
+        ui.ended(&tested.report);
+    }
     if stacks.samples == 0 {
         let failed = tested.as_ref().and_then(|tested| tested.report.why_nothing(&head.program));
         if let Some(failed) = failed {
@@ -356,6 +380,8 @@ fn about(job: &Job, how: &str, tested: Option<&Tested>) -> About {
     if let (Some(test), Some(tested)) = (&job.test, tested) {
         about.test.clone_from(&test.key);
         about.work = test.work(tested);
+        about.under = tested.under.as_ref().map(ToString::to_string);
+        about.ran = test.ran.clone();
     }
     match &job.request.target {
         Target::Command(command) => {
@@ -491,6 +517,8 @@ struct Counting {
     input: Option<OwnedFd>,
     /// Whether it was told that there are samples.
     is_told: bool,
+    /// How many of all samples count, as of the last look: looking anew takes the longer, the busier the machine.
+    part: Option<f64>,
 }
 
 /// So many times the samples that are enough, and none of the test itself: there will be none.
@@ -503,12 +531,20 @@ impl Counting {
             self.is_told = true;
             ui.under(filter);
         }
+        self.part = first.filter(|_| all > 0).map(|(_, samples)| samples as f64 / all as f64);
         let is_enough = match first {
             Some((_, samples)) => samples >= self.enough,
             None if self.under.is_empty() => all >= self.enough,
             None => all >= self.enough * IN_VAIN,
         };
         if is_enough {
+            self.input = None;
+        }
+    }
+
+    /// Ends it when there are enough by the part that counted so far.
+    fn estimate(&mut self, all: u64) {
+        if self.part.is_some_and(|part| part * all as f64 >= self.enough as f64) {
             self.input = None;
         }
     }
@@ -531,6 +567,9 @@ impl Observer for Watcher<'_> {
 
     fn progress(&mut self, elapsed: Duration, stacks: &Stacks) {
         self.ui.progress(elapsed, stacks.samples);
+        if let Some(counting) = &mut self.counting {
+            counting.estimate(stacks.samples);
+        }
         let Some(live) = &mut self.live else { return };
         let shortest = if self.counting.is_some() { 500 } else { 1500 };
         let pause = Duration::from_millis(shortest).max(live.cost * 8);

@@ -10,7 +10,8 @@
 //! the next ones as often as that. So the difference of two costs is that of the same work.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -23,12 +24,13 @@ use profiler_core::decode::{Limits, decode};
 use profiler_core::profile::Profile;
 use profiler_ebpf::protocol::{EventKind, Method};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use super::held::{CommandLine, THIS_PROGRAM};
 use super::helper::Elevation;
 use super::repeat::{self, Report, Tail};
 use super::run::{Request, Streams, Target};
-use super::store::{About, Store, write_profile};
+use super::store::{About, Ran, Store, hex, machine, write_profile};
 use super::tools::Preparation;
 use super::workshop::{CANCELLED, Workshop};
 use super::{Done, Job, Test, Tested, Ui, first_under, in_words, perform, touched_files};
@@ -52,6 +54,10 @@ const MAX_FILE: u64 = 256 << 20;
 /// Languages whose programs hold what was written, so that the program is what was measured.
 const BUILT: &[&str] = &["C", "Go", "Rust"];
 
+/// Why what was measured elsewhere is no base.
+pub(crate) const OTHER_MACHINE: &str =
+    "another machine: the base was recorded on one with another name or other processors; record a new base here";
+
 /// Programs that are no part of a test: the one that repeats it, and the shells of version managers.
 const LEFT_OUT: &[&str] = &["perflens"];
 
@@ -62,8 +68,15 @@ pub(crate) struct Folders {
     pub(crate) workspace: PathBuf,
 }
 
-/// Profiles what was ordered.
-pub(crate) fn profile(order: &Order, folders: &Folders, stop: &AtomicBool, ui: &mut dyn Ui) -> Result<Done, String> {
+/// Profiles what was ordered. `against` is what a recording ran that this one is to be measured against:
+/// anything but the same command of a program that was built anew is refused.
+pub(crate) fn profile(
+    order: &Order,
+    against: Option<&Ran>,
+    folders: &Folders,
+    stop: &AtomicBool,
+    ui: &mut dyn Ui,
+) -> Result<Done, String> {
     let scratch = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
     let plan = {
         let mut workshop = Workshop { ui, stop, scratch: scratch.path() };
@@ -76,12 +89,17 @@ pub(crate) fn profile(order: &Order, folders: &Folders, stop: &AtomicBool, ui: &
     if stop.load(Ordering::Relaxed) {
         return Err(CANCELLED.to_owned());
     }
+    let ran = ran(&plan);
+    if let Some(why) = against.and_then(|base| ran.differs(base)) {
+        return Err(why);
+    }
+    let subject = Subject { order, folders, plan: &plan, ran: &ran };
     let done = match &plan.own {
-        Some(own) if own.because.is_some() => with_own(order, folders, &plan, own, own.because, stop, ui),
-        own => match (recorded(order, folders, &plan, stop, ui), own) {
+        Some(own) if own.because.is_some() => with_own(&subject, own, own.because, stop, ui),
+        own => match (recorded(&subject, stop, ui), own) {
             (Err(Refused::Recorder(why)), Some(own)) if !stop.load(Ordering::Relaxed) => {
                 ui.note(&format!("it is profiled with {} instead: {why}", own.name));
-                with_own(order, folders, &plan, own, Some(&why), stop, ui)
+                with_own(&subject, own, Some(&why), stop, ui)
             }
             (Err(Refused::Recorder(why) | Refused::Program(why)), _) => Err(why),
             (Ok(done), _) => Ok(done),
@@ -108,6 +126,67 @@ fn keep_program(order: &Order, folders: &Folders, plan: &Plan, done: &Done) {
     }
 }
 
+/// What is recorded.
+#[derive(Clone, Copy)]
+struct Subject<'a> {
+    order: &'a Order,
+    folders: &'a Folders,
+    plan: &'a Plan,
+    ran: &'a Ran,
+}
+
+/// What a plan runs.
+fn ran(plan: &Plan) -> Ran {
+    let Words { program, arguments, folder, .. } = &plan.command;
+    let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
+    let arguments = arguments.iter().map(|argument| argument.to_string_lossy().into_owned());
+    Ran {
+        program: plan.is_built.then(|| hash(&folder.join(program))).flatten(),
+        command: std::iter::once(unhashed(&name).to_owned()).chain(arguments).collect(),
+        machine: machine(),
+    }
+}
+
+/// The name of a program without what Cargo puts behind it, which says nothing of what it is.
+fn unhashed(name: &str) -> &str {
+    let is_hash = |end: &&str| end.len() == 16 && end.bytes().all(|byte| byte.is_ascii_hexdigit());
+    name.rsplit_once('-').filter(|(_, end)| is_hash(end)).map_or(name, |(name, _)| name)
+}
+
+/// SHA-256 of a file, in hex.
+fn hash(path: &Path) -> Option<String> {
+    let mut file = File::open(path).ok()?;
+    let mut hash = Sha256::new();
+    let mut chunk = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut chunk).ok()? {
+            0 => return Some(hex(&hash.finalize())),
+            count => hash.update(&chunk[..count]),
+        }
+    }
+}
+
+impl Ran {
+    /// Why a recording of this can't be measured against one of that.
+    fn differs(&self, base: &Self) -> Option<String> {
+        if self.machine != base.machine {
+            return Some(OTHER_MACHINE.to_owned());
+        }
+        if self.command != base.command {
+            return Some(format!(
+                "another command: the base ran `{}`, this would be `{}`; record a new base",
+                base.command.join(" "),
+                self.command.join(" ")
+            ));
+        }
+        (self.program.is_some() && self.program == base.program).then(|| {
+            "not rebuilt: the program is byte for byte the one that the base ran; change its source, save it, and \
+             verify again"
+                .to_owned()
+        })
+    }
+}
+
 /// Why there is no recording.
 enum Refused {
     /// Nothing could be recorded, whatever it is.
@@ -117,13 +196,8 @@ enum Refused {
 }
 
 /// With the recorder.
-fn recorded(
-    order: &Order,
-    folders: &Folders,
-    plan: &Plan,
-    stop: &AtomicBool,
-    ui: &mut dyn Ui,
-) -> Result<Done, Refused> {
+fn recorded(subject: &Subject<'_>, stop: &AtomicBool, ui: &mut dyn Ui) -> Result<Done, Refused> {
+    let Subject { order, folders, plan, ran } = *subject;
     let fail = |error: std::io::Error| Refused::Recorder(format!("a pipe: {error}"));
     let (input, keeps_going) = std::io::pipe().map_err(fail)?;
     let (report, tells) = std::io::pipe().map_err(fail)?;
@@ -162,7 +236,8 @@ fn recorded(
             input: Some(keeps_going.into()),
             report: Some(report),
             kind: order.runnable.kind,
-            iterations: plan.iterations,
+            iterations: plan.iterations.clone(),
+            ran: ran.clone(),
         }),
         workspace: folders.workspace.clone(),
         recordings: folders.recordings.clone(),
@@ -213,18 +288,21 @@ impl Ui for Begun<'_> {
     fn written(&mut self, path: &Path) {
         self.ui.written(path);
     }
+
+    fn ended(&mut self, report: &Report) {
+        self.ui.ended(report);
+    }
 }
 
 /// With the language's own profiler, one run after the other.
 fn with_own(
-    order: &Order,
-    folders: &Folders,
-    plan: &Plan,
+    subject: &Subject<'_>,
     own: &OwnProfiler,
     because: Option<&str>,
     stop: &AtomicBool,
     ui: &mut dyn Ui,
 ) -> Result<Done, String> {
+    let Subject { order, folders, plan, ran } = *subject;
     let how = match because {
         Some(because) => format!("with {}, as {because}", own.name),
         None => format!("with {}", own.name),
@@ -259,6 +337,7 @@ fn with_own(
             break;
         }
     }
+    ui.ended(&report);
     let name = &order.runnable.name;
     let merged = Profile::merge(parts).map_err(|error| format!("the runs of {name}: {error}"))?;
     let Some(profile) = merged.filter(|profile| !profile.samples().is_empty()) else {
@@ -272,7 +351,7 @@ fn with_own(
         return Err("no folder to keep recordings in is known; set HOME".to_owned());
     };
     let store = Store::new(recordings, &folders.workspace);
-    let work = Work { runs: tested.report.runs, iterations: plan.iterations };
+    let work = Work { runs: tested.report.runs, iterations: plan.iterations.count() };
     let profile = match work.of(&order.key(), order.runnable.kind) {
         Some(work) => profile.with_comment(work.to_string()),
         None => profile,
@@ -286,6 +365,8 @@ fn with_own(
         command: words.map(|word| word.to_string_lossy().into_owned()).collect(),
         test: order.key(),
         work,
+        under: tested.under.as_ref().map(ToString::to_string),
+        ran: ran.clone(),
         how: how.clone(),
         ..About::default()
     };
@@ -324,6 +405,7 @@ fn one_run(words: &Words, start: Instant, stop: &AtomicBool, report: &mut Report
         }
     };
     report.runs += 1;
+    report.code = status.code();
     report.output = tail.text();
     report.failure = (!status.success()).then(|| in_words(status));
     if status.code() == Some(i32::from(repeat::NOT_STARTED)) {

@@ -45,6 +45,8 @@ pub(crate) struct Report {
     pub(crate) runs: u32,
     /// How the last one ended, when that was no success.
     pub(crate) failure: Option<String>,
+    /// The code that the last one ended with, unless a signal ended it.
+    pub(crate) code: Option<i32>,
     /// Why there was no run at all.
     pub(crate) refusal: Option<String>,
     /// The end of the last one's output.
@@ -172,6 +174,7 @@ fn repeat(program: &OsString, arguments: &[OsString], runs: Option<u32>, report:
             break tail;
         }
         report.runs += 1;
+        report.code = status.code();
         if !status.success() {
             report.failure = Some(super::in_words(status));
             break tail;
@@ -226,13 +229,29 @@ impl Report {
 
     /// The line of the output that tells most of a failure.
     fn telling_line(&self) -> Option<&str> {
-        let lines: Vec<&str> = self.output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let at = TELLING.iter().find_map(|word| lines.iter().position(|line| line.contains(word)));
-        let Some(at) = at else { return lines.last().copied() };
+        let lines: Vec<&str> = self.lines().map(str::trim).collect();
+        let Some(at) = telling(&lines) else { return lines.last().copied() };
         // Some say more on the line after.
         let is_heading = lines[at].ends_with([':', '-']) || lines[at].starts_with("--- FAIL");
         lines.get(at + usize::from(is_heading)).or(lines.get(at)).copied()
     }
+
+    /// So many lines of the output: from the one that tells most of a failure, or else its end.
+    pub(crate) fn telling_lines(&self, most: usize) -> Vec<&str> {
+        let lines: Vec<&str> = self.lines().collect();
+        let end = lines.len().saturating_sub(most);
+        let from = telling(&lines).map_or(end, |at| at.min(end));
+        lines.into_iter().skip(from).take(most).collect()
+    }
+
+    fn lines(&self) -> impl Iterator<Item = &str> {
+        self.output.lines().filter(|line| !line.trim().is_empty())
+    }
+}
+
+/// Which of these lines tells most of a failure.
+fn telling(lines: &[&str]) -> Option<usize> {
+    TELLING.iter().find_map(|word| lines.iter().position(|line| line.contains(word)))
 }
 
 /// What lines have in them that tell of a failure, the surest first.

@@ -75,6 +75,10 @@ pub struct About {
     pub test: String,
     /// The work that was done for that.
     pub work: Work,
+    /// The filter that keeps what the test itself costs, where its set-up can be told from it.
+    pub under: Option<String>,
+    /// What was run for that.
+    pub ran: Ran,
     /// How it was recorded.
     pub how: String,
     /// The commit that was checked out.
@@ -103,6 +107,28 @@ pub struct Kept {
     pub environment: Vec<String>,
     /// Where it ran.
     pub folder: PathBuf,
+}
+
+/// What was run for a recording of a test: by what another one is told to be of the same command, on the same
+/// machine, and of a program that was built anew.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Ran {
+    /// The command: the program's name and its arguments.
+    pub command: Vec<String>,
+    /// SHA-256 of the program, in hex, where it is built from sources of the workspace.
+    pub program: Option<String>,
+    /// See [`machine`].
+    pub machine: String,
+}
+
+/// A name of this machine for nobody but us: of what it is called and which processors it has.
+pub fn machine() -> String {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let id = fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let models = processors.lines().filter(|line| line.starts_with("model name")).collect::<Vec<_>>();
+    hex(&Sha256::digest(format!("{name}\n{id}\n{}", models.join("\n"))))[..16].to_owned()
 }
 
 /// A source file as it was.

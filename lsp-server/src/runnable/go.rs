@@ -6,7 +6,9 @@
 use std::path::Path;
 
 use super::tokens::{self, Dialect, tokens};
-use super::{Kind, Language, Order, OwnProfiler, Plan, Runnable, Runner, Steps, Words, filters, name_a_task};
+use super::{
+    Iterations, Kind, Language, Order, OwnProfiler, Plan, Runnable, Runner, Steps, Words, filters, name_a_task,
+};
 
 pub(super) const LANGUAGE: Language = Language { name: "Go", endings: &["go"], find, plan };
 
@@ -61,7 +63,7 @@ fn plan(order: &Order, steps: &mut dyn Steps) -> Result<Plan, String> {
     let go = || Words::new("go", folder);
     if order.runnable.kind == Kind::Main {
         built(steps, &go().args(["build", "-o"]).arg(&program).arg("."))?;
-        return Ok(Plan { repeats: false, ..Plan::new(Words::new(&program, folder)) });
+        return Ok(Plan { repeats: false, is_built: true, ..Plan::new(Words::new(&program, folder)) });
     }
     built(steps, &go().args(["test", "-c", "-o"]).arg(&program).arg("."))?;
     if !program.is_file() {
@@ -75,7 +77,7 @@ fn plan(order: &Order, steps: &mut dyn Steps) -> Result<Plan, String> {
             Some(iterations) => iterations,
             None => calibrate(&run, name, steps)?,
         };
-        // With none of its own choice, as when it has sub-benchmarks.
+        // Where nothing was told of it, as it chooses.
         let time = if iterations == 0 { "1s".to_owned() } else { format!("{iterations}x") };
         run.arg(format!("-test.benchtime={time}"))
     } else {
@@ -95,7 +97,8 @@ fn plan(order: &Order, steps: &mut dyn Steps) -> Result<Plan, String> {
     // Subtests run in goroutines of their own, which begin with closures that have its name at their beginning.
     let under = filters([format!("fn~.{name}")]);
     let ran_nothing = &["no tests to run"];
-    Ok(Plan { under, iterations, own: Some(own), ran_nothing, ..Plan::new(command) })
+    let iterations = Iterations::Held(iterations);
+    Ok(Plan { under, iterations, own: Some(own), ran_nothing, is_built: true, ..Plan::new(command) })
 }
 
 fn built(steps: &mut dyn Steps, words: &Words) -> Result<(), String> {
@@ -116,22 +119,24 @@ fn calibrate(run: &Words, name: &str, steps: &mut dyn Steps) -> Result<u64, Stri
     if !output.is_success {
         return Ok(0);
     }
-    let Some(count) = iterations(&output.stdout, name) else { return Ok(0) };
+    // As many of each of its sub-benchmarks, so that all of them take so long together.
+    let one_of_each: f64 = iterations(&output.stdout, name).iter().map(|&count| seconds / count as f64).sum();
+    if one_of_each <= 0.0 {
+        return Ok(0);
+    }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts of floats saturate")]
-    Ok((count as f64 / seconds * RUN_SECONDS).ceil().max(1.0) as u64)
+    Ok((RUN_SECONDS / one_of_each).ceil().max(1.0) as u64)
 }
 
-/// The iterations that the output of a benchmark tells, where it is one and has no others in it.
-fn iterations(output: &str, name: &str) -> Option<u64> {
-    let mut told = output.lines().filter_map(|line| {
+/// The iterations that the output of a benchmark tells: of itself, or of each of its sub-benchmarks.
+fn iterations(output: &str, name: &str) -> Vec<u64> {
+    let told = output.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
-        let first = words.next()?;
-        let rest = first.strip_prefix(name)?;
-        (rest.is_empty() || rest.starts_with('-')).then_some(())?;
-        words.next()?.parse().ok()
+        let rest = words.next()?.strip_prefix(name)?;
+        let is_its = rest.is_empty() || rest.starts_with(['-', '/']);
+        is_its.then_some(words.next()?.parse().ok()?).filter(|&count| count > 0)
     });
-    let only = told.next()?;
-    told.next().is_none().then_some(only)
+    told.collect()
 }
 
 #[cfg(test)]
@@ -159,10 +164,10 @@ mod tests {
     }
 
     #[test]
-    fn iterations_are_read_where_they_are_one_number() {
+    fn iterations_are_read_of_a_benchmark_and_of_those_in_it() {
         let output = "goos: linux\nBenchmarkSum-2   \t  120\t  9 ns/op\nPASS\n";
-        assert_eq!(iterations(output, "BenchmarkSum"), Some(120));
-        assert_eq!(iterations("BenchmarkSum/a-2 5 9 ns/op\nBenchmarkSum/b-2 7 9 ns/op", "BenchmarkSum"), None);
-        assert_eq!(iterations("BenchmarkSumAll-2 5 9 ns/op", "BenchmarkSum"), None);
+        assert_eq!(iterations(output, "BenchmarkSum"), [120]);
+        assert_eq!(iterations("BenchmarkSum/a-2 5 9 ns/op\nBenchmarkSum/b-2 7 9 ns/op", "BenchmarkSum"), [5, 7]);
+        assert!(iterations("BenchmarkSumAll-2 5 9 ns/op\nBenchmarkSum-2 0 9 ns/op", "BenchmarkSum").is_empty());
     }
 }

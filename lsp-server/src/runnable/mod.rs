@@ -318,8 +318,10 @@ pub struct Plan {
     pub under: Vec<Filter>,
     /// Whether it may be run again for more samples.
     pub repeats: bool,
-    /// Iterations of a benchmark in each run; 0 where it has none, or chooses them itself.
-    pub iterations: u64,
+    /// Iterations of a benchmark in each run.
+    pub iterations: Iterations,
+    /// Whether the program is built from sources of the workspace, so that another text of them makes it another.
+    pub is_built: bool,
     /// Whether only eBPF sees its lines.
     pub needs_bpf: bool,
     /// The language's own profiler.
@@ -331,7 +333,41 @@ pub struct Plan {
 impl Plan {
     /// A command that is recorded, whatever it does.
     pub fn new(command: Words) -> Self {
-        Self { command, under: Vec::new(), repeats: true, iterations: 0, needs_bpf: false, own: None, ran_nothing: &[] }
+        Self {
+            command,
+            under: Vec::new(),
+            repeats: true,
+            iterations: Iterations::default(),
+            is_built: false,
+            needs_bpf: false,
+            own: None,
+            ran_nothing: &[],
+        }
+    }
+}
+
+/// How many iterations of a benchmark a run has.
+#[derive(Clone, Debug)]
+pub enum Iterations {
+    /// So many; 0 where it has none, or nobody knows.
+    Held(u64),
+    /// As the benchmark chooses; how many it were is in files that it leaves in a folder.
+    Told(PathBuf, fn(&Path) -> Option<u64>),
+}
+
+impl Default for Iterations {
+    fn default() -> Self {
+        Self::Held(0)
+    }
+}
+
+impl Iterations {
+    /// How many they were, after the run; 0 where nobody knows.
+    pub fn count(&self) -> u64 {
+        match self {
+            Self::Held(count) => *count,
+            Self::Told(folder, read) => read(folder).unwrap_or(0),
+        }
     }
 }
 
@@ -375,7 +411,10 @@ fn name_a_task(order: &Order, why: &str) -> String {
 pub fn task_plan(order: &Order, task: &Task, steps: &mut dyn Steps) -> Result<Plan, String> {
     let folder = task.folder.as_ref().map_or_else(|| order.root.clone(), |folder| order.root.join(folder));
     if let Some((program, arguments)) = task.build.split_first() {
-        steps.build(&Words::new(program, &folder).args(arguments))?;
+        let output = steps.build(&Words::new(program, &folder).args(arguments))?;
+        if !output.is_success {
+            return Err(format!("it does not build: {}", output.why()));
+        }
     }
     let Some((program, arguments)) = task.run.split_first() else {
         return Err("the task has no `run`: name its command as a list of words".to_owned());
@@ -389,7 +428,7 @@ pub fn task_plan(order: &Order, task: &Task, steps: &mut dyn Steps) -> Result<Pl
     }
     let names =
         task.function.iter().flat_map(|name| [format!("fn={name}"), format!("fn^{name}"), format!("fn~{name}")]);
-    Ok(Plan { under: filters(names), ..Plan::new(command) })
+    Ok(Plan { under: filters(names), is_built: !task.build.is_empty() && path.is_file(), ..Plan::new(command) })
 }
 
 /// What is found, a line each: for tests of languages. Lines as people count them.

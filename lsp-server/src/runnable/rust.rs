@@ -9,12 +9,19 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::tokens::{self, Dialect, Token, tokens};
-use super::{Kind, Language, Order, Plan, Runnable, Runner, Steps, Words, filters, folder_with, name_a_task};
+use super::{
+    Iterations, Kind, Language, Order, Plan, Runnable, Runner, Steps, Words, filters, folder_with, name_a_task,
+};
 
 pub(super) const LANGUAGE: Language = Language { name: "Rust", endings: &["rs"], find, plan };
 
-/// How long Criterion runs a benchmark; long enough for a thousand samples.
-const CRITERION_SECONDS: &str = "3";
+/// How Criterion runs a benchmark: long enough for a thousand samples, and with little that is not measured.
+/// It chooses the iterations by itself, and tells them only where it measures, not with its `--profile-time`.
+const CRITERION: &[&str] =
+    &["--bench", "--noplot", "--warm-up-time=0.1", "--measurement-time=4", "--sample-size=10", "--nresamples=1000"];
+
+/// Files of Criterion's with the iterations are smaller.
+const MAX_SAMPLE: u64 = 1 << 20;
 
 /// What an attribute makes of a function, by the last part of its name.
 fn kind_of(attribute: &str) -> Option<Kind> {
@@ -241,14 +248,17 @@ fn plan(order: &Order, steps: &mut dyn Steps) -> Result<Plan, String> {
         match order.runnable.kind {
             Kind::Main => {
                 let command = if is_bench { run.arg("--bench") } else { run };
-                return Ok(Plan { repeats: is_bench, ..Plan::new(command) });
+                return Ok(Plan { repeats: is_bench, is_built: true, ..Plan::new(command) });
             }
             _ if order.runnable.runner == Runner::Criterion => {
                 let name = &order.runnable.name;
-                let command = run.args(["--bench", "--profile-time", CRITERION_SECONDS]).arg(pattern(name));
-                let plan = Plan::new(command);
-                // Its set-up is small; what it measures are closures without a name of their own.
-                return Ok(plan);
+                let told = steps.scratch().join("criterion");
+                let command = run.args(CRITERION).arg(pattern(name)).env("CRITERION_HOME", &told);
+                // What it measures are closures without a name of their own; what runs them has one. Its
+                // own statistics come after.
+                let under = filters(["fn~Bencher<".to_owned(), "fn~Bencher".to_owned()]);
+                let iterations = Iterations::Told(told, criterion_iterations);
+                return Ok(Plan { under, iterations, repeats: false, is_built: true, ..Plan::new(command) });
             }
             _ => {}
         }
@@ -269,12 +279,44 @@ fn plan(order: &Order, steps: &mut dyn Steps) -> Result<Plan, String> {
             let name = name.trim_end_matches("::");
             let own_name = name.rsplit("::").next().unwrap_or(name);
             let under = filters([format!("fn~{}::{name}", target.crate_name()), format!("fn={own_name}")]);
-            return Ok(Plan { under, ..Plan::new(command) });
+            return Ok(Plan { under, is_built: true, ..Plan::new(command) });
         }
         seen.push(target.name);
     }
     let why = format!("{} is not among the tests of {}", order.runnable.name, seen.join(" and "));
     Err(name_a_task(order, &why))
+}
+
+/// What Criterion has kept of a benchmark, as far as it matters here.
+#[derive(Debug, Deserialize)]
+struct CriterionSample {
+    iters: Vec<f64>,
+}
+
+/// The iterations that Criterion has measured, from `NAME/new/sample.json` below its folder: there is one, as
+/// one benchmark was run.
+fn criterion_iterations(folder: &Path) -> Option<u64> {
+    /// `GROUP/FUNCTION/PARAMETER/new`.
+    const DEEPEST: usize = 6;
+    let mut found = Vec::new();
+    let mut folders = vec![(folder.to_owned(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).ok()?.flatten() {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) && depth < DEEPEST {
+                folders.push((path, depth + 1));
+            } else if path.ends_with("new/sample.json") {
+                found.push(path);
+            }
+        }
+    }
+    let [path] = found.as_slice() else { return None };
+    let is_small = std::fs::metadata(path).is_ok_and(|metadata| metadata.len() <= MAX_SAMPLE);
+    let text = std::fs::read_to_string(path).ok().filter(|_| is_small)?;
+    let sample: CriterionSample = serde_json::from_str(&text).ok()?;
+    let sum: f64 = sample.iters.iter().filter(|iterations| **iterations > 0.0).sum();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts of floats saturate")]
+    Some(sum as u64).filter(|&sum| sum > 0)
 }
 
 /// The targets that a file may be part of, the likeliest first.

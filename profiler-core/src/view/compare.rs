@@ -14,7 +14,7 @@ use super::table::{Column, Table};
 use crate::attribute::GroupId;
 use crate::attribute::analysis::{Analysis, Basis, ComparedTo};
 use crate::attribute::compare::{Comparison, Pair, SideCost};
-use crate::measure::{self, Judged, PointChange, RunPair, Share};
+use crate::measure::{Judged, PointChange, RunPair, Share, Verdict};
 use crate::profile::LineNo;
 
 /// Fewer samples on both sides are too few to trust.
@@ -106,31 +106,6 @@ pub fn comparison<'a>(
     document
 }
 
-/// What became of a row, beside chance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It costs less than in the base.
-    Less,
-    /// It costs more.
-    More,
-    /// The difference is within what chance alone would do, or there is none.
-    WithinChance,
-    /// It differs, and how many samples that rests on is not known.
-    Unknown,
-}
-
-impl Verdict {
-    /// In words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Less => "less",
-            Self::More => "more",
-            Self::WithinChance => "within chance",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
 /// A row that changed, as plain data.
 #[derive(Clone, Debug)]
 pub struct ChangedRow<'a> {
@@ -144,9 +119,9 @@ pub struct ChangedRow<'a> {
     pub function: Option<&'a str>,
     /// What it costs on both sides.
     pub pair: &'a Pair,
-    /// What to think of it.
-    pub verdict: Verdict,
-    /// `+7.7pp 925ms→1.20s`.
+    /// What to think of it; `None` where samples are not counted on both sides.
+    pub judged: Option<Judged>,
+    /// `+7.7pp ±3.1 925ms→1.20s`.
     pub text: String,
 }
 
@@ -159,27 +134,53 @@ pub struct Changes<'a> {
     pub rows: Vec<ChangedRow<'a>>,
     /// How many rows changed by less than a tenth of a point.
     pub small: usize,
+    /// Everything, judged by value; `None` where that says nothing.
+    pub total: Option<Judged>,
+    /// `2.00s→1.50s, −25.0pp ±4.4`: everything; empty where nothing is known of it.
+    pub total_text: String,
+    /// How many rows, small ones too, are what.
+    pub verdicts: Vec<(Verdict, usize)>,
 }
 
 /// The rows of [`comparison`] as plain data.
 pub fn changes<'a>(analysis: &'a Analysis, compared: &'a ComparedTo, by: By) -> Changes<'a> {
     let sides = Sides::of(analysis, compared);
+    let all = sides.listed(by);
+    let judged: Vec<Verdict> = all.iter().filter_map(|listed| Some(listed.change.judged?.verdict)).collect();
+    let verdicts = [Verdict::Improved, Verdict::Regressed, Verdict::Unchanged, Verdict::Inconclusive]
+        .map(|verdict| (verdict, judged.iter().filter(|own| **own == verdict).count()));
     let (rows, count) = sides.changed(by);
     let small = count - rows.len();
     let rows = rows.into_iter().map(|listed| {
         let (before, after) = sides.values(listed.change.pair);
         let points = listed.change.points.map_or_else(String::new, |points| points.to_string());
+        let judged = listed.change.judged;
+        let noise = listed.change.interval().unwrap_or_default();
         ChangedRow {
             words: listed.words,
             file: listed.row.file,
             line: listed.row.line,
             function: listed.row.function,
             pair: listed.change.pair,
-            verdict: listed.change.verdict(),
-            text: format!("{points} {before}{after}").trim().to_owned(),
+            judged,
+            text: format!("{points} {noise} {before}{after}").trim().replace("  ", " "),
         }
     });
-    Changes { how: format!("{}. {}", sides.amounts(), sides.mode()), rows: rows.collect(), small }
+    let rows = rows.collect();
+    let total = sides.total();
+    let total_text = total.map_or_else(String::new, |judged| {
+        let value = |numbers: &Numbers, analysis: &Analysis| numbers.value(analysis.costs.total);
+        let points = sides.points(analysis.costs.total, compared.base.costs.total);
+        format!(
+            "{}→{}, {} {}",
+            value(&sides.base_numbers, &compared.base),
+            value(&sides.new_numbers, analysis),
+            points.map_or_else(String::new, |points| points.to_string()),
+            Judged::interval(judged.noise, sides.whole())
+        )
+    });
+    let how = format!("{}. {}", sides.amounts(), sides.mode());
+    Changes { how, rows, small, total, total_text, verdicts: verdicts.into() }
 }
 
 /// What became of the function that costs most, of those that count: `sums: improved, −33.4pp ±2.1`. `None` where
@@ -276,8 +277,29 @@ impl<'a> Sides<'a> {
         Sentence::default().strong(format!("{} by change of cost with calls", by.title())).text(format!(", {of}"))
     }
 
+    /// What became of everything; of shares that says nothing.
+    fn total(&self) -> Option<Judged> {
+        let samples = |analysis: &Analysis| u64::try_from(analysis.costs.samples?).ok();
+        let run = RunPair {
+            new: self.new.costs.total.into(),
+            new_samples: samples(self.new)?,
+            base: self.base.costs.total.into(),
+            base_samples: samples(self.base)?,
+        };
+        if self.is_by_share() { None } else { Judged::of(&[run], MATTERS * self.whole()) }
+    }
+
     /// The rows that changed enough, the largest change first; and how many are listed at all.
     pub(super) fn changed(&self, by: By) -> (Vec<Listed<'a>>, usize) {
+        let mut listed = self.listed(by);
+        let count = listed.len();
+        listed.retain(|row| row.change.is_shown());
+        listed.sort_by(|a, b| b.change.cmp_size(&a.change));
+        (listed, count)
+    }
+
+    /// The rows that are listed at all.
+    fn listed(&self, by: By) -> Vec<Listed<'a>> {
         let rows = |analysis: &'a Analysis| hotspots::rows(analysis, by).collect::<Vec<_>>();
         let (new_rows, base_rows) = (rows(self.new), rows(self.base));
         let pairs = match by {
@@ -285,7 +307,7 @@ impl<'a> Sides<'a> {
             By::Function => &self.comparison.functions,
             By::File => &self.comparison.files,
         };
-        let mut listed: Vec<Listed<'a>> = pairs
+        pairs
             .iter()
             .filter_map(|pair| {
                 let (words, row) = match (pair.new.row, pair.base.row) {
@@ -294,11 +316,7 @@ impl<'a> Sides<'a> {
                 };
                 hotspots::is_listed(words, row.file).then(|| Listed { change: self.change(pair), row, words })
             })
-            .collect();
-        let count = listed.len();
-        listed.retain(|row| row.change.is_shown());
-        listed.sort_by(|a, b| b.change.cmp_size(&a.change));
-        (listed, count)
+            .collect()
     }
 
     pub(super) fn change<'c>(&self, pair: &'c Pair) -> Change<'c> {
@@ -446,12 +464,12 @@ impl Change<'_> {
 
     /// Whether it is more than chance; `None` where that can't be told.
     fn is_change(&self) -> Option<bool> {
-        self.judged.map(|judged| matches!(judged.verdict, measure::Verdict::Improved | measure::Verdict::Regressed))
+        self.judged.map(|judged| matches!(judged.verdict, Verdict::Improved | Verdict::Regressed))
     }
 
     /// Whether a change that matters could hide in it.
     pub(super) fn is_inconclusive(&self) -> bool {
-        self.judged.is_some_and(|judged| judged.verdict == measure::Verdict::Inconclusive)
+        self.judged.is_some_and(|judged| judged.verdict == Verdict::Inconclusive)
     }
 
     /// `±3.1`, in points: half the width of its 95 % confidence interval.
@@ -473,19 +491,6 @@ impl Change<'_> {
     pub(super) fn is_few(&self) -> bool {
         let few = |side: &SideCost| side.samples.is_some_and(|samples| samples.abs() < FEW_SAMPLES);
         few(&self.pair.new) && few(&self.pair.base)
-    }
-
-    fn verdict(&self) -> Verdict {
-        let direction = match self.points {
-            Some(points) => points.direction(),
-            None => self.pair.diff_cumulative().cmp(&0),
-        };
-        match (self.is_change(), direction) {
-            (Some(false), _) | (_, Ordering::Equal) => Verdict::WithinChance,
-            (None, _) => Verdict::Unknown,
-            (Some(true), Ordering::Less) => Verdict::Less,
-            (Some(true), Ordering::Greater) => Verdict::More,
-        }
     }
 
     pub(super) fn glyph(&self) -> &'static str {

@@ -2,7 +2,6 @@
 
 use profiler_core::attribute::GroupId;
 use profiler_core::attribute::calls::{Neighbour, Target};
-use profiler_core::cancel::CancelFlag;
 use profiler_core::profile::LineNo;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,6 +11,7 @@ use crate::mcp::Refusal;
 use crate::mcp::answer::{Page, Row};
 use crate::mcp::arguments::Question;
 use crate::mcp::desk::Desk;
+use crate::mcp::turn::Turn;
 
 /// See [`Tool::DESCRIPTION`].
 pub(super) struct Callers;
@@ -60,13 +60,13 @@ impl Tool for Callers {
         lines of this workspace that lead to it. Example: {\"function\": \"parse_line\"}, {\"file\": \"src/parser.rs\", \
         \"line\": 17} or {\"function\": \"parse_line\", \"direction\": \"callees\"}. Next: `code` of a caller or callee.";
 
-    fn answer(desk: &Desk, arguments: &Arguments, cancel: &CancelFlag) -> Result<Page, Refusal> {
+    fn answer(desk: &Desk, arguments: &Arguments, turn: &Turn) -> Result<Page, Refusal> {
         if arguments.function.is_none() && (arguments.file.is_none() || arguments.line.is_none()) {
             return Err(Refusal::Arguments(
                 "callers: give `function`, or `file` and `line`: {\"function\": \"parse_line\"}".to_owned(),
             ));
         }
-        let seen = desk.open(&arguments.question, cancel)?;
+        let seen = desk.open(&arguments.question, &turn.cancel)?;
         let analysis = seen.analysis();
         let file = arguments.file.as_deref().map(|file| seen.find_file(file)).transpose()?;
         let (target, what) = match (&arguments.function, file, arguments.line) {
@@ -87,7 +87,7 @@ impl Tool for Callers {
         };
         let calls = analysis
             .stacks
-            .calls(&analysis.profile, &analysis.groups, analysis.value_type, &target, cancel)
+            .calls(&analysis.profile, &analysis.groups, analysis.value_type, &target, &turn.cancel)
             .map_err(|_| Refusal::Failed("it was cancelled".to_owned()))?;
         let cursor = seen.cursor(Self::NAME, arguments)?;
         let has = |direction| arguments.direction.is_none_or(|wanted| wanted == direction);

@@ -3,7 +3,6 @@
 use std::ops::RangeInclusive;
 
 use profiler_core::attribute::{GroupId, LineRow};
-use profiler_core::cancel::CancelFlag;
 use profiler_core::view::annotate::{self, Subject};
 use profiler_core::view::document::{Block, Document, Sentence};
 use profiler_core::view::markdown;
@@ -16,6 +15,7 @@ use crate::mcp::answer::{MAX_BYTES, Page, Row};
 use crate::mcp::arguments::Question;
 use crate::mcp::desk::Desk;
 use crate::mcp::seen::{Costs, Seen};
+use crate::mcp::turn::Turn;
 
 /// Lines before the first and after the last that costs something.
 const AROUND: usize = 3;
@@ -61,13 +61,13 @@ impl Tool for Code {
         \"src/parser.rs\"}, {\"function\": \"parse_line\"} or {\"file\": \"src/parser.rs\", \"from_line\": 10, \"to_line\": \
         60}. Next: `callers` of the function, or change the code and measure again.";
 
-    fn answer(desk: &Desk, arguments: &Arguments, cancel: &CancelFlag) -> Result<Page, Refusal> {
+    fn answer(desk: &Desk, arguments: &Arguments, turn: &Turn) -> Result<Page, Refusal> {
         if arguments.file.is_none() && arguments.function.is_none() {
             return Err(Refusal::Arguments(
                 "code: give `file` or `function`, as `hot_spots` names them: {\"file\": \"src/main.rs\"}".to_owned(),
             ));
         }
-        let seen = desk.open(&arguments.question, cancel)?;
+        let seen = desk.open(&arguments.question, &turn.cancel)?;
         let file = arguments.file.as_deref().map(|file| seen.find_file(file)).transpose()?;
         let function = arguments.function.as_deref().map(|name| seen.find_function(name, file)).transpose()?;
         let analysis = seen.analysis();

@@ -1,6 +1,5 @@
 //! What changed against a base, and whether that is more than chance.
 
-use profiler_core::cancel::CancelFlag;
 use profiler_core::view::compare::{self, ChangedRow};
 use profiler_core::view::hotspots;
 use schemars::JsonSchema;
@@ -11,6 +10,8 @@ use crate::mcp::Refusal;
 use crate::mcp::answer::{Page, Row};
 use crate::mcp::arguments::Question;
 use crate::mcp::desk::Desk;
+use crate::mcp::seen::Seen;
+use crate::mcp::turn::Turn;
 
 /// See [`Tool::DESCRIPTION`].
 pub(super) struct Compare;
@@ -79,8 +80,9 @@ impl Tool for Compare {
         Example: {\"base\": \"recording:20261129-175100-app.pb.gz\"} compares what the editor shows with that recording, \
         {\"profile\": \"new.pb.gz\", \"base\": \"old.pb.gz\", \"by\": \"line\"} two files. Next: `code` of a row.";
 
-    fn answer(desk: &Desk, arguments: &Arguments, cancel: &CancelFlag) -> Result<Page, Refusal> {
-        let seen = desk.open_compared(&arguments.question, arguments.base.as_deref(), arguments.normalize, cancel)?;
+    fn answer(desk: &Desk, arguments: &Arguments, turn: &Turn) -> Result<Page, Refusal> {
+        let seen =
+            desk.open_compared(&arguments.question, arguments.base.as_deref(), arguments.normalize, &turn.cancel)?;
         let cursor = seen.cursor(Self::NAME, arguments)?;
         let analysis = seen.analysis();
         let Some(comparison) = &seen.view.comparison else {
@@ -97,25 +99,28 @@ impl Tool for Compare {
         Page::new(Some(seen.about()), seen.about_base(), summary)
             .notes(seen.notes())
             .next("code {\"function\": …} shows the source of a row")
-            .rows(&cursor, rows.len(), |at| {
-                let ChangedRow { words, file, line, function, pair, verdict, text } = &rows[at];
-                let has_direct = analysis.groups.has_workspace();
-                let change = Change {
-                    file: seen.file(words, *file),
-                    line: line.is_known().then_some(line.0),
-                    function: function.map(|function| seen.text(function)),
-                    verdict: verdict.name(),
-                    cumulative: pair.new.cost.cumulative,
-                    base_cumulative: pair.base.cost.cumulative,
-                    direct: has_direct.then_some(pair.new.cost.direct),
-                    base_direct: has_direct.then_some(pair.base.cost.direct),
-                    samples: pair.new.samples,
-                    base_samples: pair.base.samples,
-                    text: text.clone(),
-                };
-                Row::new(&change, Some(seen.named(words, *file)))
-            })
+            .rows(&cursor, rows.len(), |at| row(&seen, &rows[at]))
     }
+}
+
+/// A row as it is answered.
+pub(super) fn row<'a>(seen: &'a Seen, changed: &ChangedRow<'a>) -> Result<Row<'a>, Refusal> {
+    let ChangedRow { words, file, line, function, pair, judged, text } = changed;
+    let has_direct = seen.analysis().groups.has_workspace();
+    let change = Change {
+        file: seen.file(words, *file),
+        line: line.is_known().then_some(line.0),
+        function: function.map(|function| seen.text(function)),
+        verdict: judged.map_or("unknown", |judged| judged.verdict.word()),
+        cumulative: pair.new.cost.cumulative,
+        base_cumulative: pair.base.cost.cumulative,
+        direct: has_direct.then_some(pair.new.cost.direct),
+        base_direct: has_direct.then_some(pair.base.cost.direct),
+        samples: pair.new.samples,
+        base_samples: pair.base.samples,
+        text: text.clone(),
+    };
+    Row::new(&change, Some(seen.named(words, *file)))
 }
 
 impl By {

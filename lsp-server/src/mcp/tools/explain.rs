@@ -1,6 +1,5 @@
 //! Where everything went, and why there is little on the lines of the workspace.
 
-use profiler_core::cancel::CancelFlag;
 use profiler_core::view::data::shown_within;
 use profiler_core::view::{explain, text};
 use schemars::JsonSchema;
@@ -11,6 +10,7 @@ use crate::mcp::Refusal;
 use crate::mcp::answer::{Page, Row};
 use crate::mcp::arguments::Question;
 use crate::mcp::desk::Desk;
+use crate::mcp::turn::Turn;
 
 /// Most characters of a line.
 const MAX_LINE: usize = 600;
@@ -32,8 +32,8 @@ impl Tool for Explain {
         libraries, without lines or without names, why, and what to do about it. Use it when `hot_spots` lists little or \
         nothing. Example: {}. Next: what its sentences advise, such as measuring with debug information.";
 
-    fn answer(desk: &Desk, arguments: &Arguments, cancel: &CancelFlag) -> Result<Page, Refusal> {
-        let seen = desk.open(&arguments.question, cancel)?;
+    fn answer(desk: &Desk, arguments: &Arguments, turn: &Turn) -> Result<Page, Refusal> {
+        let seen = desk.open(&arguments.question, &turn.cancel)?;
         let cursor = seen.cursor(Self::NAME, arguments)?;
         let name = seen.about().name;
         let document = explain::explain(&name, seen.analysis());

@@ -1,7 +1,6 @@
 //! What costs most.
 
 use profiler_core::attribute::{Cost, GroupId, Place};
-use profiler_core::cancel::CancelFlag;
 use profiler_core::profile::LineNo;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,6 +11,7 @@ use crate::mcp::answer::{Page, Row};
 use crate::mcp::arguments::Question;
 use crate::mcp::desk::Desk;
 use crate::mcp::seen::{Costs, Seen};
+use crate::mcp::turn::Turn;
 
 /// See [`Tool::DESCRIPTION`].
 pub(super) struct HotSpots;
@@ -28,7 +28,7 @@ pub(super) struct Arguments {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum By {
+pub(super) enum By {
     #[default]
     Line,
     Function,
@@ -61,7 +61,7 @@ struct Elsewhere {
 
 /// A row before it is written.
 #[derive(Clone, Copy)]
-struct Spotted {
+pub(super) struct Spotted {
     file: GroupId,
     line: Option<LineNo>,
     function: Option<usize>,
@@ -77,8 +77,8 @@ impl Tool for HotSpots {
         includes everything it calls. Example: {} for lines, {\"by\": \"function\", \"filters\": [\"label.route=/search\"]} \
         for functions serving one route. Next: `code` with the file or function of a row, or `callers`.";
 
-    fn answer(desk: &Desk, arguments: &Arguments, cancel: &CancelFlag) -> Result<Page, Refusal> {
-        let seen = desk.open(&arguments.question, cancel)?;
+    fn answer(desk: &Desk, arguments: &Arguments, turn: &Turn) -> Result<Page, Refusal> {
+        let seen = desk.open(&arguments.question, &turn.cancel)?;
         let cursor = seen.cursor(Self::NAME, arguments)?;
         let analysis = seen.analysis();
         if arguments.by == By::Package {
@@ -97,8 +97,7 @@ impl Tool for HotSpots {
             By::Function => "Functions",
             By::File | By::Package => "Files",
         };
-        let order =
-            if analysis.groups.has_workspace() { "what they cause (`direct`)" } else { "their own cost (`flat`)" };
+        let order = if has_direct(&seen) { "what they cause (`direct`)" } else { "their own cost (`flat`)" };
         let summary = if rows.is_empty() {
             format!("{noun} of this workspace cost nothing: `explain` says why, `hot_spots` by package where it went.")
         } else {
@@ -106,32 +105,40 @@ impl Tool for HotSpots {
         };
         Page::new(Some(seen.about()), None, summary)
             .next("code {\"file\": …, \"function\": …} shows the source of a row with its costs")
-            .rows(&cursor, rows.len(), |at| {
-                let row = rows[at];
-                let function = row.function.map(|function| seen.text(&analysis.costs.functions[function].name));
-                let spot = Spot {
-                    rank: at + 1,
-                    file: seen.file(analysis, row.file),
-                    line: row.line.filter(|line| line.is_known()).map(|line| line.0),
-                    function,
-                    function_lines: row.function.and_then(|function| seen.span(function)),
-                    costs: seen.costs(row.cost),
-                };
-                Row::new(&spot, Some(seen.named(analysis, row.file)))
-            })
+            .rows(&cursor, rows.len(), |at| spot(&seen, at, rows[at]))
     }
 }
 
+/// A row as it is answered.
+pub(super) fn spot(seen: &Seen, at: usize, row: Spotted) -> Result<Row<'_>, Refusal> {
+    let analysis = seen.analysis();
+    let spot = Spot {
+        rank: at + 1,
+        file: seen.file(analysis, row.file),
+        line: row.line.filter(|line| line.is_known()).map(|line| line.0),
+        function: row.function.map(|function| seen.text(&analysis.costs.functions[function].name)),
+        function_lines: row.function.and_then(|function| seen.span(function)),
+        costs: seen.costs(row.cost),
+    };
+    Row::new(&spot, Some(seen.named(analysis, row.file)))
+}
+
+/// Whether lines of a workspace are known to cause something; in profiles of functions alone none is.
+fn has_direct(seen: &Seen) -> bool {
+    seen.analysis().costs.accounting.shown().is_some_and(|shown| shown > 0)
+}
+
 /// The rows of the workspace, the costliest first.
-fn rows(seen: &Seen, by: By) -> Vec<Spotted> {
+pub(super) fn rows(seen: &Seen, by: By) -> Vec<Spotted> {
     let analysis = seen.analysis();
     let costs = &analysis.costs;
     let has_workspace = analysis.groups.has_workspace();
+    let has_direct = has_direct(seen);
     let is_own = |file: GroupId| {
         let placement = analysis.groups.get(file).placement.as_ref();
         !has_workspace || placement.is_some_and(|placement| placement.place == Place::Workspace)
     };
-    let own = |cost: Cost| if has_workspace { cost.direct } else { cost.flat };
+    let own = |cost: Cost| if has_direct { cost.direct } else { cost.flat };
     let mut rows: Vec<Spotted> = match by {
         By::Line => costs
             .lines

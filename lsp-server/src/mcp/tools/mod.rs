@@ -6,8 +6,11 @@ mod compare;
 mod explain;
 mod hot_spots;
 mod overview;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod record;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod verify;
 
-use profiler_core::cancel::CancelFlag;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
@@ -15,6 +18,7 @@ use super::Refusal;
 use super::answer::Page;
 use super::arguments::{self, Object};
 use super::desk::Desk;
+use super::turn::Turn;
 
 /// A tool.
 pub(super) trait Tool {
@@ -30,7 +34,7 @@ pub(super) trait Tool {
     const ACTS: bool = false;
 
     /// Answers. Blocks for as long as that takes.
-    fn answer(desk: &Desk, arguments: &Self::Arguments, cancel: &CancelFlag) -> Result<Page, Refusal>;
+    fn answer(desk: &Desk, arguments: &Self::Arguments, turn: &Turn) -> Result<Page, Refusal>;
 }
 
 /// A tool, ready to be listed and called.
@@ -41,7 +45,7 @@ pub(super) struct Entry {
     pub(super) description: &'static str,
     pub(super) acts: bool,
     pub(super) schema: Object,
-    call: fn(&Desk, &Object, &Object, &CancelFlag) -> Result<Page, Refusal>,
+    call: fn(&Desk, &Object, &Object, &Turn) -> Result<Page, Refusal>,
 }
 
 impl Entry {
@@ -52,21 +56,21 @@ impl Entry {
             description: T::DESCRIPTION,
             acts: T::ACTS,
             schema: arguments::schema::<T::Arguments>(),
-            call: |desk, schema, given, cancel| {
+            call: |desk, schema, given, turn| {
                 let arguments: T::Arguments = arguments::read(T::NAME, schema, given)?;
-                T::answer(desk, &arguments, cancel)
+                T::answer(desk, &arguments, turn)
             },
         }
     }
 
     /// Reads the arguments, and answers.
-    pub(super) fn call(&self, desk: &Desk, arguments: &Object, cancel: &CancelFlag) -> Result<Page, Refusal> {
-        (self.call)(desk, &self.schema, arguments, cancel)
+    pub(super) fn call(&self, desk: &Desk, arguments: &Object, turn: &Turn) -> Result<Page, Refusal> {
+        (self.call)(desk, &self.schema, arguments, turn)
     }
 }
 
-/// All tools, in the order in which they are listed. With those to come there are at most eight: more would
-/// not be read.
+/// All tools, in the order in which they are listed. There are at most eight: more would not be read. Those that
+/// record are there where there is a recorder.
 pub(super) fn all() -> Vec<Entry> {
     vec![
         Entry::of::<overview::Overview>(),
@@ -75,5 +79,9 @@ pub(super) fn all() -> Vec<Entry> {
         Entry::of::<callers::Callers>(),
         Entry::of::<compare::Compare>(),
         Entry::of::<explain::Explain>(),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Entry::of::<record::Record>(),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Entry::of::<verify::Verify>(),
     ]
 }

@@ -1,7 +1,6 @@
 //! What there is: the profile, its value types, and recordings of the workspace.
 
 use profiler_core::attribute::accounting::Standing;
-use profiler_core::cancel::CancelFlag;
 use profiler_core::measure::Scale;
 use profiler_core::view::hotspots::By;
 use profiler_core::view::{hot_list, summary};
@@ -13,6 +12,7 @@ use crate::mcp::Refusal;
 use crate::mcp::answer::{Cursor, Page, Row};
 use crate::mcp::arguments::Question;
 use crate::mcp::desk::Desk;
+use crate::mcp::turn::Turn;
 
 /// Recordings and hot spots that are told.
 const SOME: usize = 5;
@@ -50,7 +50,7 @@ impl Tool for Overview {
         recordings there are. Example: {} for the editor's view, {\"profile\": \"recording:latest\"} or \
         {\"profile\": \"cpu.pb.gz\"} for another. Next: `hot_spots`, then `code` for a file or function of it.";
 
-    fn answer(desk: &Desk, arguments: &Arguments, cancel: &CancelFlag) -> Result<Page, Refusal> {
+    fn answer(desk: &Desk, arguments: &Arguments, turn: &Turn) -> Result<Page, Refusal> {
         let question = &arguments.question;
         let root = desk.workspace();
         let recordings = desk.recording_names(&root);
@@ -63,7 +63,7 @@ impl Tool for Overview {
                 .next("overview {\"profile\": \"recording:latest\"}")
                 .rows(&cursor, recordings.len(), |at| Row::new(&Recording { recording: &recordings[at] }, None));
         }
-        let seen = desk.open(question, cancel)?;
+        let seen = desk.open(question, &turn.cancel)?;
         let analysis = seen.analysis();
         let numbers = seen.numbers();
         let mut words = vec![format!(

@@ -1,0 +1,121 @@
+//! Records the same test again, and judges what a change of the code did.
+
+use profiler_core::measure::Verdict;
+use profiler_core::view::compare::{self, Changes};
+use profiler_core::view::hotspots;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Tool;
+use super::compare::row;
+use crate::mcp::Refusal;
+use crate::mcp::answer::Page;
+use crate::mcp::arguments::Question;
+use crate::mcp::desk::Desk;
+use crate::mcp::laboratory::{self, Outcome};
+use crate::mcp::turn::Turn;
+
+/// Rows of an answer; `compare` has the rest.
+const ROWS: usize = 15;
+
+/// See [`Tool::DESCRIPTION`].
+pub(super) struct Verify;
+
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// What to measure the change against: the `profile_id` that `record` gave before the change, or
+    /// `recording:NAME` of a test.
+    base: String,
+    /// What a row is. Usually `function`.
+    #[serde(default)]
+    by: By,
+    /// Value type to judge, as both recordings have it. Leave it out for the usual one.
+    #[serde(rename = "type")]
+    value_type: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum By {
+    Line,
+    #[default]
+    Function,
+}
+
+impl Tool for Verify {
+    type Arguments = Arguments;
+    const NAME: &'static str = "verify";
+    const TITLE: &'static str = "Did the change help";
+    const DESCRIPTION: &'static str = "Builds and records the test of an earlier recording again, doing the same work, and \
+        says of everything and of each function or line whether it is improved, unchanged, regressed or inconclusive, \
+        beyond chance. Refuses when the program was not rebuilt, or is of another command, type or machine. Example: \
+        {\"base\": \"p-0123456789abcdef\"}. Next: `code` with the new profile_id, or the next change.";
+    const ACTS: bool = true;
+
+    fn answer(desk: &Desk, arguments: &Arguments, turn: &Turn) -> Result<Page, Refusal> {
+        let root = desk.workspace();
+        let folder = desk.folder(&root);
+        laboratory::check(desk, &root, &folder)?;
+        let base = desk.recorded(&root, &arguments.base)?;
+        let found = laboratory::again(&base, &root, &folder.config().tasks, turn)?;
+        if laboratory::is_unchanged(&base, &root, &found) {
+            return Err(Refusal::Failed(
+                "not changed: every source file is the text that the base ran; change one, save it, and verify again"
+                    .to_owned(),
+            ));
+        }
+        let recording =
+            match laboratory::record(desk, &found, &root, Some(base.about.work), Some(&base.about.ran), turn)? {
+                Outcome::Failed(page) => return Ok(page),
+                Outcome::Recorded(recording) => recording,
+            };
+        let question = Question {
+            profile: Some(recording.name()),
+            value_type: arguments.value_type.clone(),
+            ..Question::default()
+        };
+        if recording.failure().is_some() {
+            let seen = desk.open(&question, &turn.cancel)?;
+            let summary =
+                format!("{} A test that fails is not judged: mend it, and verify again.", recording.in_words());
+            return Page::new(Some(seen.about()), None, summary).recording(&recording.content(desk));
+        }
+        let seen = desk.open_compared(&question, Some(&arguments.base), Some(false), &turn.cancel)?;
+        let Some(comparison) = &seen.view.comparison else {
+            return Err(Refusal::Failed("there is nothing to compare".to_owned()));
+        };
+        let by = match arguments.by {
+            By::Line => hotspots::By::Line,
+            By::Function => hotspots::By::Function,
+        };
+        let changes = compare::changes(seen.analysis(), &comparison.compared, by);
+        let page =
+            Page::new(Some(seen.about()), seen.about_base(), summary(&changes, arguments.by, &recording.in_words()))
+                .notes(recording.notes().chain(seen.notes()))
+                .recording(&recording.content(desk))?
+                .verdict(changes.total.map_or("unknown", |total| total.verdict.word()))
+                .next("compare {\"profile\": …, \"base\": …, \"by\": \"line\"} has all rows without recording again");
+        page.some_rows(changes.rows.len().min(ROWS), |at| row(&seen, &changes.rows[at]))
+    }
+}
+
+fn summary(changes: &Changes<'_>, by: By, recorded: &str) -> String {
+    let everything = match &changes.total {
+        Some(total) => format!("Everything {}: {}.", total.verdict.word(), changes.total_text),
+        None => "Everything can't be judged by value.".to_owned(),
+    };
+    let counts: Vec<String> = changes
+        .verdicts
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(verdict, count)| format!("{count} {}", verdict.word()))
+        .collect();
+    let noun = match by {
+        By::Line => "Lines",
+        By::Function => "Functions",
+    };
+    let counts = if counts.is_empty() { String::new() } else { format!(" {noun}: {}.", counts.join(", ")) };
+    let is_unclear = changes.total.is_some_and(|total| total.verdict == Verdict::Inconclusive);
+    let advice = if is_unclear { " A test that runs longer would tell." } else { "" };
+    format!("{everything}{counts}{advice} {recorded}")
+}
