@@ -340,7 +340,8 @@ fn assert_halved(answer: &Value, hot: &str, steady: &str) {
 fn assert_shrunk_more(answer: &Value, hot: &str, steady: &str) {
     let part = |name: &str| {
         let row = row(answer, |row| row["function"] == name);
-        row.map_or(1.0, |row| row["cumulative"].as_f64().unwrap() / row["base_cumulative"].as_f64().unwrap())
+        let number = |row: &Value, key: &str| row[key].as_f64().expect("a number");
+        row.map_or(1.0, |row| number(row, "cumulative") / number(row, "base_cumulative"))
     };
     assert!(part(hot) < 0.7 && part(steady) > part(hot) * 1.3, "{answer:#}");
 }
