@@ -271,7 +271,8 @@ fn processes_of_a_trace_are_offered_and_the_chosen_one_is_shown() {
         let labels = labels(client, &uri);
         (labels.len() == 1 && labels[0].contains("100%")).then_some(())
     });
-    assert!(status(&mut client).contains("label.process=Browser"), "the selection is part of what is shown");
+    let told = status(&mut client);
+    assert!(told.contains("label.process=Browser"), "the selection is part of what is shown: {told}");
     client.command("perflens.setFilter", json!([""]));
     client.until("both again", |client| (labels(client, &uri) == both).then_some(()));
 }

@@ -80,7 +80,7 @@ fn lines_show_what_comes_as_it_comes() {
     });
     assert!(client.count("workspace/inlayHint/refresh") > before);
     let told = details(&mut client);
-    assert!(told.contains("14 samples") || told.contains("samples in the last 15 min from"), "{told}");
+    assert!(told.contains("8 records in the last 15 min from shop, cart"), "{told}");
     let counts = received(&mut client).expect("it receives");
     assert_eq!((counts["requests"].as_u64(), counts["dropped"].as_u64()), (Some(2), Some(0)), "{counts}");
     // A service alone, and then nothing of it.

@@ -128,6 +128,7 @@ pub fn of(state: &State, folder: &Folder) -> Status {
             status.text = words.text();
             status.icon = words.icon();
             status.details.push(plain(&whose(analysis, view.narrowing.as_ref())));
+            status.details.extend(summary::filters(analysis).map(|filters| format!("{}.", plain(&filters))));
             status.details.push(format!("{}: {}", view.origin, summary::amount(analysis)));
             status.details.extend(age(view));
             status.details.extend(compared(view));

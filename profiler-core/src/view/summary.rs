@@ -170,7 +170,7 @@ fn plural(number: u64, what: &str, scale: &Scale) -> String {
 }
 
 /// The filters, and what they left out.
-pub(super) fn filters(analysis: &Analysis) -> Option<Sentence> {
+pub fn filters(analysis: &Analysis) -> Option<Sentence> {
     let numbers = Numbers::of(analysis);
     let (first, rest) = analysis.filters.split_first()?;
     let mut line = Sentence::new("Filtered by ").data(&first.to_string());
