@@ -295,6 +295,30 @@ fn a_test_in_javascript_has_its_lines_by_the_profiler_of_v8() {
     assert!(said.contains("never seven"), "{said}");
 }
 
+/// What jest writes anew before it runs has other lines.
+#[test]
+fn a_test_of_jest_has_its_own_lines_or_is_refused() {
+    let mut project = project("jest", "sums.test.js");
+    let root = project.folder.path().canonicalize().unwrap();
+    let packages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/jest/node_modules").canonicalize();
+    let packages = packages.expect("tests/install-profilers puts jest there");
+    std::os::unix::fs::symlink(packages, root.join("node_modules")).unwrap();
+    if is_root() {
+        let said = project.profile("test(\"take time\"");
+        assert!(said.contains("take time: ") && said.contains("with node --cpu-prof"), "{said}");
+        let line = line_of(&root.join("sums.js"), "// hot") + 1;
+        assert_eq!(project.hottest(), format!("sums.js:{line}"));
+        assert_shares(&project.hint("sums.js", "// hot"), &project.hint("sums.js", "// steady"));
+    }
+    let modules = project.client.open(&root.join("modules.test.js"));
+    let lenses = project.client.request("textDocument/codeLens", json!({ "textDocument": { "uri": modules } }));
+    let lens = &lenses[0]["command"];
+    let params = json!({ "command": lens["command"], "arguments": lens["arguments"] });
+    project.client.request("workspace/executeCommand", params);
+    let said = project.said("of a module");
+    assert!(said.contains("the lines of that are others") && said.contains("[tasks.NAME]"), "{said}");
+}
+
 #[test]
 fn a_task_in_c_is_built_run_and_checked_for_lines() {
     if !is_root() {

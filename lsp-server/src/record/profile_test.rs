@@ -342,8 +342,17 @@ fn with_own(
     let merged = Profile::merge(parts).map_err(|error| format!("the runs of {name}: {error}"))?;
     let Some(profile) = merged.filter(|profile| !profile.samples().is_empty()) else {
         let cancelled = || stop.load(Ordering::Relaxed).then(|| CANCELLED.to_owned());
+        let too_long = || {
+            let seconds = LONGEST.as_secs();
+            (report.runs == 0 && start.elapsed() > LONGEST).then(|| {
+                format!(
+                    "{name} ran for more than {seconds} s, and {} writes only at the end; give it less work",
+                    own.name
+                )
+            })
+        };
         let nothing = || format!("{} left no profile of {name}", own.name);
-        return Err(report.why_nothing(name).or_else(cancelled).unwrap_or_else(nothing));
+        return Err(report.why_nothing(name).or_else(cancelled).or_else(too_long).unwrap_or_else(nothing));
     };
     let mut tested = Tested { report, ..Tested::default() };
     tested.count(&profile, under, ui);

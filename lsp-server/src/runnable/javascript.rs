@@ -105,7 +105,11 @@ fn plan(order: &Order, _: &mut dyn Steps) -> Result<Plan, String> {
         let run = Words::new("node", &folder);
         (run.arg(format!("--test-name-pattern=^{}$", pattern(name))).arg(&order.file), &["\n# pass 0\n# fail 0\n"])
     } else if let Some(jest) = jest {
-        let run = Words::new("node", &folder).arg(jest);
+        if !is_plain(&order.file, &text) {
+            return Err(name_a_task(order, "jest writes it anew before it runs, and the lines of that are others"));
+        }
+        // Else it rewrites plain files as well, to let tests replace modules, and their lines are others.
+        let run = Words::new("node", &folder).arg(jest).arg("--transform={}");
         let run = run.args(["--runInBand", "--watchAll=false", "--coverage=false", "--runTestsByPath"]);
         (run.arg(&order.file).arg(format!("--testNamePattern={}$", pattern(name))), &["0 passed"])
     } else {
@@ -127,6 +131,13 @@ fn plan(order: &Order, _: &mut dyn Steps) -> Result<Plan, String> {
     };
     let under = filters([format!("fn={}", title(name))]);
     Ok(Plan { under, own: Some(own), ran_nothing, ..Plan::new(command) })
+}
+
+/// Whether Node runs a file as it is, where jest does: neither TypeScript nor JSX, nor a module that imports.
+fn is_plain(file: &Path, text: &str) -> bool {
+    let is_script = file.extension().is_some_and(|ending| ending == "js" || ending == "cjs");
+    let is_module = |token: &Token<'_>| token.depth == 0 && (token.is_word("import") || token.is_word("export"));
+    is_script && !tokens(text, Dialect::JavaScript).iter().any(is_module)
 }
 
 /// A file of an installed package, of the project or a folder above it.
