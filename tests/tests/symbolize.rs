@@ -360,3 +360,19 @@ fn names_beside_a_recording_of_samply_are_used() {
         damaged.profile.notes
     );
 }
+
+/// One that samply made. The program is not here, and this version of samply keeps one line for a function.
+#[test]
+fn a_recording_of_samply_has_its_functions_and_says_why_no_lines() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samply/shares.json.gz");
+    let report = Run::report(&file).json();
+    let told = "shares.json.syms.json has one line for each function";
+    assert!(report.profile.notes.iter().any(|note| note.contains(told)), "{:?}", report.profile.notes);
+    let share = |name: &str| {
+        let row = report.functions.iter().find(|row| row.name == name).unwrap();
+        assert_eq!(row.file.as_deref(), Some("/tmp/demo/shares.c"));
+        row.costs.flat as f64 / report.profile.total as f64
+    };
+    let (twice, once) = (share("twice"), share("once"));
+    assert!((0.55..0.72).contains(&twice) && (0.24..0.38).contains(&once), "{twice} {once}");
+}

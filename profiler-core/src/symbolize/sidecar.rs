@@ -8,9 +8,9 @@
 //!            "known_addresses": [[4100, 0]]}]}
 //! ```
 //!
-//! A library's list counts if it is of the build in the profile. Earlier versions of samply kept one entry for all
+//! A library's list counts if it is of the build in the profile. Versions up to 0.13.1 keep one entry for all
 //! addresses of a function, with the lines of the first: there the others get the function's name
-//! and file, and no line. Later ones have an entry for each line, which shows as soon as two are of one function.
+//! and file, and no line, which is said. Later ones have an entry for each line, which shows as soon as two are of one function.
 //!
 //! What is not here: where the file is, which is for those who know where the profile came from.
 
@@ -138,7 +138,7 @@ fn found(
         wanted.entry(build).or_default().push(location);
     }
     let mut found = Found::default();
-    let (mut is_known, mut broken, mut frames_left) = (false, 0_u64, MAX_FRAMES);
+    let (mut is_known, mut broken, mut lineless, mut frames_left) = (false, 0_u64, 0, MAX_FRAMES);
     for library in &file.data {
         cancel.check()?;
         let Some(locations_here) = wanted.iter().find(|(build, _)| library.is(build)).map(|(_, ids)| ids) else {
@@ -156,6 +156,7 @@ fn found(
                 broken += 1;
                 continue;
             };
+            lineless += usize::from(!has_line && symbol.frames.as_ref().is_some_and(|places| !places.is_empty()));
             let Some(left) = frames_left.checked_sub(frames.len()) else {
                 return Ok(Ok((
                     found,
@@ -168,9 +169,15 @@ fn found(
     }
     let note = if !is_known && !wanted.is_empty() {
         Some(format!("{name} is of other programs than the profile, so no names were taken from it"))
+    } else if broken > 0 {
+        Some(format!("{broken} entries of {name} refer to what is not in it; those addresses have no names"))
     } else {
-        (broken > 0)
-            .then(|| format!("{broken} entries of {name} refer to what is not in it; those addresses have no names"))
+        (lineless > 0).then(|| {
+            format!(
+                "{lineless} addresses have a function and no line: {name} has one line for each function; the programs \
+                 themselves, in the folder of --workspace or --debug-dir, tell the others"
+            )
+        })
     };
     Ok(Ok((found, note)))
 }
