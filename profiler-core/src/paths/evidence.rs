@@ -4,14 +4,13 @@
 //! This is a check of names against text, not a parser: it has to work for every language.
 //! It can confirm a guess or veto it; it never finds a file.
 
+use super::generated::{self, HEAD_BYTES};
 use super::index::Index;
 use super::resolution::{FunctionEvidence, NoMatchReason, PathQuery, WorkspaceFile};
 use crate::profile::LineNo;
 
 /// Larger files are not searched. Hand-written ones are far smaller.
 const MAX_BYTES: u64 = 4 << 20;
-/// Notes of generators stand at the top.
-const HEAD_BYTES: u64 = 4 << 10;
 /// Lines before a declaration where its name may stand, as for a wrapped return type.
 const LINES_BEFORE: u32 = 2;
 
@@ -68,7 +67,7 @@ pub(super) fn examine(file: &WorkspaceFile, query: &PathQuery<'_>, index: &Index
         let generated = generated_by_name(&file.relative);
         return Examined { functions: Functions::Unknown, too_short: false, generated };
     };
-    let generated = generated_by_name(&file.relative) || generated_by_text(&text);
+    let generated = generated_by_name(&file.relative) || generated::declared(&text).is_some();
     if !whole {
         return Examined { functions: Functions::Unknown, too_short: false, generated };
     }
@@ -79,7 +78,7 @@ pub(super) fn examine(file: &WorkspaceFile, query: &PathQuery<'_>, index: &Index
 
 /// Whether a program wrote the file, by its name or the note at its top.
 pub(super) fn is_generated(file: &WorkspaceFile, index: &Index) -> bool {
-    generated_by_name(&file.relative) || index.read(file, HEAD_BYTES).is_some_and(|(text, _)| generated_by_text(&text))
+    generated_by_name(&file.relative) || index.read(file, HEAD_BYTES).is_some_and(|(text, _)| generated::declared(&text).is_some())
 }
 
 fn judge(functions: &[FunctionEvidence<'_>], lines: &[&str]) -> Functions {
@@ -196,19 +195,6 @@ fn generated_by_name(relative: &str) -> bool {
     let name = relative.rsplit('/').next().unwrap_or(relative);
     let Some((stem, _)) = name.rsplit_once('.') else { return false };
     GENERATED.iter().any(|end| stem.ends_with(end)) || stem.starts_with("zz_generated")
-}
-
-/// `@generated` or `DO NOT EDIT` in a comment at the top. A generator has them too, as text.
-fn generated_by_text(text: &str) -> bool {
-    let mut head = usize::try_from(HEAD_BYTES).unwrap_or(usize::MAX).min(text.len());
-    while !text.is_char_boundary(head) {
-        head -= 1;
-    }
-    text[..head].lines().any(|line| {
-        let line = line.trim_start();
-        let comment = ["//", "/*", "*", "#", "--", ";", "<!--", "\"\"\"", "%"].into_iter().any(|c| line.starts_with(c));
-        comment && (line.contains("@generated") || line.contains("DO NOT EDIT"))
-    })
 }
 
 #[cfg(test)]

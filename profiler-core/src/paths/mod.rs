@@ -20,6 +20,7 @@
 pub mod clean;
 mod ecosystem;
 mod evidence;
+pub mod generated;
 mod index;
 mod learned;
 mod resolution;

@@ -192,11 +192,30 @@ pub fn headline(analysis: &Analysis, compared: &ComparedTo) -> Option<String> {
     };
     let size = |pair: &&Pair| pair.base.cost.cumulative.unsigned_abs();
     let pair = compared.comparison.functions.iter().filter(is_listed).max_by_key(size)?;
-    let change = sides.change(pair);
-    let (judged, interval) = (change.judged?, change.interval()?);
-    let name = &analysis.costs.functions[pair.new.row?].name;
-    let points = change.points.map_or_else(String::new, |points| format!(", {points} {interval}"));
-    Some(format!("{}: {}{points}", super::data::shown_within(name, MAX_NAME), judged.verdict.word()))
+    sides.judged(pair)
+}
+
+/// The same of every function of the workspace that is wanted (a row of [`Costs::functions`]), those that cost most
+/// first; so many at most.
+///
+/// [`Costs::functions`]: crate::attribute::Costs::functions
+pub fn verdicts(
+    analysis: &Analysis,
+    compared: &ComparedTo,
+    is_wanted: &dyn Fn(usize) -> bool,
+    most: usize,
+) -> Vec<String> {
+    let sides = Sides::of(analysis, compared);
+    let is_listed = |pair: &&Pair| {
+        let row = pair.new.row.filter(|&row| is_wanted(row));
+        row.is_some_and(|row| hotspots::is_listed(analysis, analysis.costs.functions[row].file))
+    };
+    let mut pairs: Vec<&Pair> = compared.comparison.functions.iter().filter(is_listed).collect();
+    // Which of two is first where they cost the same is the comparison's order.
+    pairs.sort_by_key(|pair| {
+        std::cmp::Reverse(pair.base.cost.cumulative.unsigned_abs().max(pair.new.cost.cumulative.unsigned_abs()))
+    });
+    pairs.into_iter().filter_map(|pair| sides.judged(pair)).take(most).collect()
 }
 
 impl<'a> Sides<'a> {
@@ -222,6 +241,15 @@ impl<'a> Sides<'a> {
             new_numbers: Numbers::of(new),
             base_numbers: Numbers::of(base),
         }
+    }
+
+    /// What became of a function: `sums: improved, −33.4pp ±2.1`. `None` where it can't be judged, or is gone.
+    fn judged(&self, pair: &Pair) -> Option<String> {
+        let change = self.change(pair);
+        let (judged, interval) = (change.judged?, change.interval()?);
+        let name = &self.new.costs.functions[pair.new.row?].name;
+        let points = change.points.map_or_else(String::new, |points| format!(", {points} {interval}"));
+        Some(format!("{}: {}{points}", super::data::shown_within(name, MAX_NAME), judged.verdict.word()))
     }
 
     /// Whether shares of each side's total are compared.

@@ -92,10 +92,20 @@ pub fn hotspots(analysis: &Analysis, options: &Options<'_>) -> Document {
 /// The table of what costs most; `None` when nothing costs anything. A profile without any
 /// line has functions instead.
 pub fn table(analysis: &Analysis, options: &Options<'_>) -> Option<Block> {
+    table_of(analysis, options, &|_| true)
+}
+
+/// The same of some rows.
+pub(super) fn table_of(
+    analysis: &Analysis,
+    options: &Options<'_>,
+    is_wanted: &dyn Fn(&Row<'_>) -> bool,
+) -> Option<Block> {
     let has_no_lines = options.by == By::Line && analysis.costs.lines.is_empty();
     let options = &Options { by: if has_no_lines { By::Function } else { options.by }, ..*options };
     let numbers = Numbers::of(analysis);
-    let rows = listed(analysis, options.by);
+    let mut rows = listed(analysis, options.by);
+    rows.retain(is_wanted);
     if rows.is_empty() {
         return None;
     }
