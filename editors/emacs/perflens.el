@@ -180,6 +180,15 @@
   "File and line of point, as arguments."
   (list :file (plist-get (eglot--TextDocumentIdentifier) :uri) :line (line-number-at-pos nil t)))
 
+(defun perflens--region ()
+  "File and lines of the region, as arguments.
+What ends before the first character of a line has nothing of it."
+  (let* ((start (region-beginning))
+         (end (max start (1- (region-end)))))
+    (list :file (plist-get (eglot--TextDocumentIdentifier) :uri)
+          :line (line-number-at-pos start t)
+          :endLine (line-number-at-pos end t))))
+
 (defun perflens--ask-argument (argument)
   "Ask for the value of ARGUMENT."
   (let* ((name (plist-get argument :name))
@@ -276,8 +285,12 @@
 
 (defun perflens-copy-for-ai (scope)
   "Put the costs of SCOPE into the kill ring, as a text for an assistant."
-  (interactive (list (completing-read "Copy the costs of: " '("line" "function" "file" "workspace" "comparison") nil t)))
-  (let* ((place (unless (member scope '("workspace" "comparison")) (perflens--place)))
+  (interactive
+   (list (completing-read "Copy the costs of: " '("line" "function" "file" "selection" "workspace" "comparison") nil t
+                          (and (use-region-p) "selection"))))
+  (let* ((place (cond ((member scope '("workspace" "comparison")) nil)
+                      ((and (equal scope "selection") (use-region-p)) (perflens--region))
+                      (t (perflens--place))))
          (answer (perflens--run "copyForAI" (append (list :scope scope) place)))
          (text (if (stringp answer) answer (plist-get answer :text))))
     (kill-new text)

@@ -111,18 +111,29 @@ pub struct Before {
     pub work: Work,
 }
 
+/// What a recording is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ran {
+    /// A test, as [`Order::key`](crate::runnable::Order::key) names it.
+    Test(String),
+    /// A command: the name of its program.
+    Program(String),
+    /// Processes that were there before.
+    Processes,
+}
+
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-pub use recorded::{before_now, find, is_recording, is_same_program, mark_base_run, offers};
+pub use recorded::{before_now, find, is_recording, is_same_program, mark_base_run, offers, ran};
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-pub use unrecorded::{before_now, find, is_recording, is_same_program, mark_base_run, offers};
+pub use unrecorded::{before_now, find, is_recording, is_same_program, mark_base_run, offers, ran};
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 mod unrecorded {
     use std::io;
     use std::path::Path;
 
-    use super::{Before, Found, Offer, Which};
+    use super::{Before, Found, Offer, Ran, Which};
 
     /// Nothing is recorded here.
     ///
@@ -151,6 +162,11 @@ mod unrecorded {
     }
 
     /// Nothing is recorded here.
+    pub fn ran(_: Option<&Path>, _: &Path) -> Option<Ran> {
+        None
+    }
+
+    /// Nothing is recorded here.
     pub fn offers(_: Option<&Path>, _: &Path, _: &Path) -> Vec<Offer> {
         Vec::new()
     }
@@ -172,7 +188,7 @@ mod recorded {
 
     use sha2::{Digest, Sha256};
 
-    use super::{Before, Found, Offer, Which};
+    use super::{Before, Found, Offer, Ran, Which};
     use crate::anchor::git::Repository;
     use crate::record::store::{About, Kept, Store, Text, hex, is_recording as is_in_store, rewrite_about};
     use crate::when;
@@ -259,6 +275,17 @@ mod recorded {
     /// Whether a profile is a recording of ours.
     pub fn is_recording(profile: &Path) -> bool {
         About::read(profile).is_some()
+    }
+
+    /// What a recording is of; `None` for a profile that is none.
+    pub fn ran(recordings: Option<&Path>, profile: &Path) -> Option<Ran> {
+        let about = About::read(profile).filter(|_| is_in_store(recordings, profile))?;
+        if !about.test.is_empty() {
+            return Some(Ran::Test(about.test));
+        }
+        Some(about.command.first().map_or(Ran::Processes, |program| {
+            Ran::Program(Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned())
+        }))
     }
 
     /// Whether a recording is of the program that was kept.

@@ -418,13 +418,20 @@ pub const COMMANDS: &[Command] = &[
         arguments: &[
             Argument {
                 name: "scope",
-                takes: Takes::Choice(&["line", "function", "file", "workspace", "comparison"]),
+                takes: Takes::Choice(&["line", "function", "file", "selection", "workspace", "comparison"]),
                 required: true,
-                doc: "Whose costs; those of a line, function or file are of the given place.",
+                doc: "Whose costs; those of a line, function, file or selection are of the given place.",
                 example: "workspace",
             },
             FILE,
             LINE,
+            Argument {
+                name: "endLine",
+                takes: Takes::Number { min: 1, max: i32::MAX.unsigned_abs() },
+                required: false,
+                doc: "The last line of a selection; else it has one line.",
+                example: "24",
+            },
         ],
     },
     Command {
@@ -574,6 +581,8 @@ pub enum CommandCall {
         scope: CopyScope,
         file: Option<String>,
         line: Option<u32>,
+        #[serde(rename = "endLine")]
+        end_line: Option<u32>,
     },
     Explain {
         file: Option<String>,
@@ -640,6 +649,8 @@ pub enum CopyScope {
     Function,
     /// Of a file.
     File,
+    /// Of some lines of it.
+    Selection,
     /// The hot spots of the workspace.
     Workspace,
     /// What changed most.

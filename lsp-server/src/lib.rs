@@ -24,6 +24,7 @@ pub mod record;
 pub mod runnable;
 pub mod server;
 pub mod session;
+mod shell;
 pub mod source;
 pub mod state;
 pub mod symbols;

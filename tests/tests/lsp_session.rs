@@ -437,23 +437,32 @@ fn the_hot_spot_list_is_by_direct_cost() {
 #[test]
 fn costs_are_copied_for_an_assistant_in_every_scope() {
     let (scene, mut client, uri) = demo();
-    let at = |scope: &str| json!([{ "scope": scope, "file": uri, "line": 8 }]);
+    let at = |scope: &str| json!([{ "scope": scope, "file": uri, "line": 8, "endLine": 9 }]);
     for (scope, expected) in [
         ("line", &["src/main.rs", "with calls", "called by"][..]),
         ("function", &["src/main.rs", "with calls"]),
         ("file", &["src/main.rs", "│"]),
+        ("selection", &["src/main.rs", "8 │", "Who calls"]),
         ("workspace", &["src/lib.rs:6", "check"]),
     ] {
         let text = client.command("perflens.copyForAI", at(scope));
         let text = text.as_str().unwrap_or_else(|| panic!("{scope}: {text}"));
-        let always = ["3.52s", "data from a program", "?"];
+        let always = ["3.52s", "data from a program", "?", "`perflens report cpu.pb.gz --workspace .`"];
         for words in expected.iter().chain(&always) {
             assert!(text.contains(words), "{scope} lacks {words}: {text}");
         }
         let folder = scene.path("").display().to_string();
         assert!(!text.contains(&folder), "{scope} tells where the workspace is: {text}");
     }
-    for refused in [json!([]), json!([{ "scope": "line" }]), json!(["comparison"]), json!(["everything"])] {
+    client.notify(
+        "workspace/didChangeConfiguration",
+        json!({ "settings": { "perflens": { "limits": { "copyKibibytes": 1 } } } }),
+    );
+    let short = client.command("perflens.copyForAI", at("file"));
+    let short = short.as_str().unwrap();
+    assert!(short.len() <= 1024 && short.contains("Left out for want of room: "), "{short}");
+    let backwards = json!([{ "scope": "selection", "file": uri, "line": 9, "endLine": 8 }]);
+    for refused in [json!([]), json!([{ "scope": "line" }]), json!(["comparison"]), json!(["everything"]), backwards] {
         client.refused("workspace/executeCommand", json!({ "command": "perflens.copyForAI", "arguments": refused }));
     }
 }

@@ -307,6 +307,7 @@ async function explain({ client, texts }: Parts, args: Arguments): Promise<void>
   if (typeof text === "string") await texts.show("Explanation", `${text}\n`);
 }
 
+const SELECTION = { scope: "selection", label: "The selected lines" };
 const SCOPES = [
   { scope: "line", label: "This line" },
   { scope: "function", label: "This function" },
@@ -315,14 +316,27 @@ const SCOPES = [
   { scope: "comparison", label: "What has changed" },
 ];
 
+/** The lines that are selected, from 1, unless a command was asked for at a place. */
+function selection({ file }: Arguments): { line: number; endLine: number } | undefined {
+  const selected = vscode.window.activeTextEditor?.selection;
+  if (file !== undefined || selected === undefined || selected.isEmpty) return undefined;
+  // What ends before the first character of a line has nothing of it.
+  const last = selected.end.character === 0 ? selected.end.line - 1 : selected.end.line;
+  return { line: selected.start.line + 1, endLine: Math.max(selected.start.line, last) + 1 };
+}
+
 async function copyForAI(parts: Parts, args: Arguments): Promise<void> {
   const { client, statusBar } = parts;
   const isComparing = statusBar.current?.state === "comparing";
-  const scopes = SCOPES.filter(({ scope }) => scope !== "comparison" || isComparing);
+  const selected = selection(args);
+  const places = SCOPES.filter(({ scope }) => scope !== "comparison" || isComparing);
+  const scopes = selected === undefined ? places : [SELECTION, ...places];
   const scope = args["scope"] ?? (await vscode.window.showQuickPick(scopes, { placeHolder: "Copy the costs of what?" }))?.scope;
   const at = await here(args);
   if (scope === undefined) return;
-  const place = at === undefined || scope === "workspace" || scope === "comparison" ? {} : { file: at.document.uri.toString(), line: at.line };
+  const isPlace = scope !== "workspace" && scope !== "comparison";
+  const lines = scope === SELECTION.scope ? selected : undefined;
+  const place = at === undefined || !isPlace ? {} : { file: at.document.uri.toString(), line: at.line, ...lines };
   const answer = await client.run("copyForAI", { ...args, scope, ...place });
   const text = typeof answer === "string" ? answer : (answer as { text?: unknown } | null | undefined)?.text;
   if (typeof text !== "string") return;

@@ -8,9 +8,10 @@ use clap::Args;
 use profiler_core::encode::Target;
 use profiler_core::view::data;
 
+use super::Failure;
 use super::remote;
 use super::server::{self, Server};
-use super::{Failure, shell_word};
+use crate::shell;
 use crate::source::query::TimeRange;
 use crate::source::{ProfileQuery, Request, address, presets, settings};
 
@@ -73,7 +74,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut file = BufWriter::new(File::create(&arguments.output).map_err(fail)?);
     Target::Pprof.write(&loaded.profile, value_type, &mut file).map_err(fail)?;
     file.flush().map_err(fail)?;
-    let word = shell_word(&arguments.output.to_string_lossy());
+    let word = shell::word(&arguments.output.to_string_lossy());
     writeln!(anstream::stderr(), "written to {name}; look at it with: perflens report {word} --workspace .")?;
     Ok(())
 }

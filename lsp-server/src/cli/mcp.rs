@@ -8,12 +8,13 @@ use profiler_core::view::data::escaped;
 use profiler_core::view::document::{Document, Role, Sentence, Span};
 use tracing_subscriber::filter::LevelFilter;
 
-use super::{Failure, output, shell_word};
+use super::{Failure, output};
 use crate::config::places::Places;
 use crate::current;
 use crate::log::{Lossy, log_panics};
 use crate::mcp::consent::Consents;
 use crate::mcp::{self, Options};
+use crate::shell;
 
 #[derive(Args, Debug)]
 #[command(
@@ -128,7 +129,7 @@ impl Consent {
             return Err(Failure::Input(format!("{name}: there is no such folder")));
         }
         consents.set(folder, true).map_err(fail)?;
-        let undo = format!("perflens mcp consent --remove {}", shell_word(&name));
+        let undo = format!("perflens mcp consent --remove {}", shell::word(&name));
         document.paragraph([
             Sentence::new("What a profiling server gives for ").data(&name).text(
                 ", and your editor shows, is now given to assistants that run perflens mcp there: names of functions and \

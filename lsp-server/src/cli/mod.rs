@@ -40,6 +40,8 @@ use profiler_core::attribute::Filter;
 use profiler_core::attribute::analysis::Compare;
 use profiler_core::view::data;
 
+use crate::shell;
+
 /// The cost of every line of code, on that line.
 #[derive(Parser, Debug)]
 #[command(name = "perflens", version = version(), about, max_term_width = 100, after_help = "\
@@ -203,26 +205,17 @@ fn version() -> &'static str {
 
 /// The command that explains where the value of a profile went, as it would be typed.
 fn explain_command(profile: &Path, selection: &Selection) -> String {
-    let mut words = vec!["perflens explain".to_owned(), shell_word(&profile.to_string_lossy())];
+    let mut words = vec!["perflens explain".to_owned(), shell::word(&profile.to_string_lossy())];
     if let Some(value_type) = &selection.value_type {
-        words.extend(["--type".to_owned(), shell_word(value_type)]);
+        words.extend(["--type".to_owned(), shell::word(value_type)]);
     }
     for root in &selection.workspace {
-        words.extend(["--workspace".to_owned(), shell_word(&root.to_string_lossy())]);
+        words.extend(["--workspace".to_owned(), shell::word(&root.to_string_lossy())]);
     }
     for filter in &selection.filters {
-        words.extend(["--filter".to_owned(), shell_word(&filter.to_string())]);
+        words.extend(["--filter".to_owned(), shell::word(&filter.to_string())]);
     }
     words.join(" ")
-}
-
-/// The text as one word of a shell.
-fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:,@%=".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Most characters of a sentence about a failure: names in it may be of any length.
@@ -233,7 +226,8 @@ fn misused(mut error: clap::Error) -> ExitCode {
     if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
         && Path::new(word).is_file()
     {
-        let sentence = format!("{word} is a file and no command; perflens report {} reads a profile", shell_word(word));
+        let sentence =
+            format!("{word} is a file and no command; perflens report {} reads a profile", shell::word(word));
         let _ = writeln!(anstream::stderr(), "perflens: {}", data::shown_within(&sentence, MAX_SENTENCE));
         return ExitCode::from(2);
     }

@@ -12,9 +12,10 @@ use clap::Args;
 use profiler_core::encode::Target;
 use profiler_core::view::data;
 
-use super::{Failure, convert, shell_word, signals};
+use super::{Failure, convert, signals};
 use crate::handlers::received::{from, losses, records};
 use crate::otlp::{Counts, Receiver, Settings};
+use crate::shell;
 
 /// Between two lines.
 const EVERY: Duration = Duration::from_secs(1);
@@ -123,7 +124,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let profile = snapshot.plain().map_err(|error| Failure::Input(format!("{name}: {error}")))?;
     convert::write(path, |out| target.write(&profile, profile.meta().default_value_type, out))?;
     if path.as_os_str() != "-" {
-        let word = shell_word(&path.to_string_lossy());
+        let word = shell::word(&path.to_string_lossy());
         writeln!(anstream::stderr(), "written to {name}; look at it with: perflens report {word} --workspace .")?;
     }
     Ok(())

@@ -22,13 +22,14 @@ use profiler_ebpf::protocol::{EventKind, Method};
 use serde_json::json;
 
 use super::load::{groups, open_workspace};
-use super::{Failure, convert, output, roots, shell_word, signals};
+use super::{Failure, convert, output, roots, signals};
 use crate::config::places::Places;
 use crate::record::held::CommandLine;
 use crate::record::helper::Elevation;
 use crate::record::repeat::{self, Report};
 use crate::record::run::{Request, Streams, Target};
 use crate::record::{Commission, Done, Job, Ui, in_words, perform, profile_test};
+use crate::shell;
 
 /// Longer orders are none.
 const MAX_ORDER: u64 = 1 << 20;
@@ -255,8 +256,8 @@ fn report(done: &Done, workspace: &Path) -> Result<(), Failure> {
     document.paragraph(done.notes.iter().map(Sentence::new));
     let options = Options { origin: &done.program, by: By::Line, top: ROWS, explain: None };
     document.blocks.extend(hotspots::hotspots(&analysis, &options).blocks);
-    let path = shell_word(&done.path.to_string_lossy());
-    let folder = shell_word(&workspace.to_string_lossy());
+    let path = shell::word(&done.path.to_string_lossy());
+    let folder = shell::word(&workspace.to_string_lossy());
     document.paragraph([
         Sentence::new("  ").command(&format!("perflens report {path} --workspace {folder}")),
         Sentence::new("  ").command(&format!("perflens annotate FILE --profile {path}")),

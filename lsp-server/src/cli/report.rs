@@ -9,6 +9,7 @@ use profiler_core::attribute::analysis::{Analysis, ComparedTo};
 use profiler_core::attribute::{GroupId, Place};
 use profiler_core::cancel::CancelFlag;
 use profiler_core::decode::FORMATS;
+use profiler_core::view::assistant::{self, Scope, Wanted};
 use profiler_core::view::hotspots::{self, By, Options};
 use profiler_core::view::page::{self, Content};
 use profiler_core::view::source::Source;
@@ -77,7 +78,7 @@ enum Format {
     Text,
     /// Exact numbers for programs
     Json,
-    /// The tables for pull requests, chats and assistants
+    /// The tables with all it takes to read them, for chats and assistants
     Markdown,
     /// One page with flame graph and source, for a browser
     Html,
@@ -118,14 +119,22 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.format == Format::Html {
         return html(&arguments.selection, &input, &analysis, compared.map(|(compared, _)| compared), options);
     }
+    if arguments.format == Format::Markdown {
+        let wanted = Wanted {
+            origin: &input.new.origin,
+            base_origin: input.base.as_ref().map_or("", |base| &base.origin),
+            scope: Scope::Workspace { by: options.by, top: options.top, explain: options.explain },
+            again: None,
+            // Its user says with --top how long it may be.
+            max_bytes: usize::MAX,
+        };
+        return output::plain(&assistant::markdown(&analysis, compared.map(|(compared, _)| compared), &wanted));
+    }
     let document = match compared {
         Some((compared, base)) => compare::comparison(&analysis, compared, &base.origin, &options),
         None => hotspots::hotspots(&analysis, &options),
     };
-    match arguments.format {
-        Format::Markdown => output::markdown(&document),
-        Format::Text | Format::Json | Format::Html => output::text(&document),
-    }
+    output::text(&document)
 }
 
 /// Most bytes of a file whose source is shown.

@@ -8,11 +8,12 @@ use clap::Args;
 use profiler_core::view::data::escaped;
 use profiler_core::view::document::{Document, Role, Sentence, Span};
 
-use super::{Failure, output, shell_word};
+use super::{Failure, output};
 use crate::config::Layers;
 use crate::config::places::Places;
 use crate::config::toml_file::{WORKSPACE_FILE, WorkspaceFile};
 use crate::config::trust::{Trust, TrustError, TrustStore};
+use crate::shell;
 
 /// What trust allows besides settings.
 const RUNS: &str = "Trusted, tests, benchmarks and programs of the workspace may be built and run when you ask for it.";
@@ -78,7 +79,7 @@ fn trust(store: &TrustStore, folder: &Path) -> Result<(), Failure> {
     output::text(&document)?;
 
     store.trust(&workspace)?;
-    let undo = format!("perflens trust --remove {}", shell_word(&workspace.root.to_string_lossy()));
+    let undo = format!("perflens trust --remove {}", shell::word(&workspace.root.to_string_lossy()));
     let mut document = Document::default();
     document.paragraph([
         Sentence::new("The workspace is trusted until the file changes."),

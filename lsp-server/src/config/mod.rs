@@ -436,11 +436,18 @@ pub struct Limits {
     /// The most files of a workspace to list. Beyond it, a path that an unlisted file could also
     /// match is not matched.
     pub workspace_files: Whole<1, 10_000_000>,
+    /// The longest text to copy for an assistant, in KiB. What matters least is left out first, and
+    /// the text says what.
+    pub copy_kibibytes: Whole<1, 1024>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { profile_mebibytes: Whole::literal(2048), workspace_files: Whole::literal(200_000) }
+        Self {
+            profile_mebibytes: Whole::literal(2048),
+            workspace_files: Whole::literal(200_000),
+            copy_kibibytes: Whole::literal(16),
+        }
     }
 }
 

@@ -101,8 +101,9 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
             let snapshot = snapshot(&session.state(), &file)?;
             return callers(session, snapshot, line.saturating_sub(1), of).await.map(|callers| json!(callers));
         }
-        CommandCall::CopyForAI { scope, file, line } => {
-            return super::copy::copy(session, scope, file.as_deref(), line).await.map(|text| json!(text));
+        CommandCall::CopyForAI { scope, file, line, end_line } => {
+            let copied = super::copy::copy(session, scope, file.as_deref(), (line, end_line)).await;
+            return copied.map(|text| json!(text));
         }
         CommandCall::Explain { file } => return matches::explain(session, file.as_deref()),
         CommandCall::ChooseMatch { path, file } => return matches::choose(session, path, file),

@@ -6,6 +6,7 @@
 //! with a flag that is tripped when nobody wants the answer any more.
 
 pub mod actions;
+mod again;
 pub(crate) mod bases;
 pub mod calls;
 pub mod commands;

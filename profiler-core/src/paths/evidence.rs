@@ -78,7 +78,8 @@ pub(super) fn examine(file: &WorkspaceFile, query: &PathQuery<'_>, index: &Index
 
 /// Whether a program wrote the file, by its name or the note at its top.
 pub(super) fn is_generated(file: &WorkspaceFile, index: &Index) -> bool {
-    generated_by_name(&file.relative) || index.read(file, HEAD_BYTES).is_some_and(|(text, _)| generated::declared(&text).is_some())
+    generated_by_name(&file.relative)
+        || index.read(file, HEAD_BYTES).is_some_and(|(text, _)| generated::declared(&text).is_some())
 }
 
 fn judge(functions: &[FunctionEvidence<'_>], lines: &[&str]) -> Functions {

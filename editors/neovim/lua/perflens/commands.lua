@@ -182,15 +182,19 @@ local function show_status()
   if not asked then client.execute('showStatus', {}) end
 end
 
-local SCOPES = { line = 'This line', ['function'] = 'This function', file = 'This file', workspace = 'The whole workspace', comparison = 'What has changed' }
+local SCOPES = { selection = 'The selected lines', line = 'This line', ['function'] = 'This function', file = 'This file', workspace = 'The whole workspace', comparison = 'What has changed' }
 
---- Scopes about a place get the cursor's.
-local function copy_for_ai(arguments)
+--- Scopes about a place get the cursor's, or the lines that the command was given.
+local function copy_for_ai(arguments, range)
   local function copy(scope)
     local place = (scope == 'workspace' or scope == 'comparison') and {} or ask.here()
+    if scope == 'selection' and range then
+      place.line, place.endLine = range[1], range[2]
+    end
     require('perflens.copy').copy(vim.tbl_extend('keep', { scope = scope }, arguments, place))
   end
   if arguments.scope then return copy(arguments.scope) end
+  if range then return copy('selection') end
   local is_comparing = (status.of(vim.api.nvim_get_current_buf()) or {}).state == 'comparing'
   local scopes = is_comparing and { 'line', 'function', 'file', 'workspace', 'comparison' } or { 'line', 'function', 'file', 'workspace' }
   vim.ui.select(scopes, { prompt = 'Copy the costs of what?', format_item = function(scope) return SCOPES[scope] end }, function(scope)
@@ -218,6 +222,9 @@ M.OF_SERVER = {
   toggleHints = toggle_hints,
   copyForAI = copy_for_ai,
 }
+
+--- Those that do something with the lines of a visual selection.
+M.TAKES_RANGE = { copyForAI = true }
 
 --- Commands that only the plug-in has.
 M.OWN = {
@@ -258,11 +265,12 @@ end
 --- Runs a command as if somebody had called it.
 ---@param name string
 ---@param arguments table<string, any>
-function M.run(name, arguments)
+---@param range [integer, integer]? the lines that it was given, for those in TAKES_RANGE
+function M.run(name, arguments, range)
   if M.OWN[name] then return M.OWN[name].run() end
   local command = described(name)
   if not command then return end
-  if M.OF_SERVER[name] then return M.OF_SERVER[name](arguments) end
+  if M.OF_SERVER[name] then return M.OF_SERVER[name](arguments, range) end
   ask.missing(command, arguments, function(complete)
     client.execute(name, complete, function(answer) show_answer(name, answer) end)
   end)
@@ -280,18 +288,22 @@ end
 
 --- `:Perflens WORD…`
 ---@param line string what follows the command
-function M.run_line(line)
+---@param range [integer, integer]? lines that stand before it
+function M.run_line(line, range)
   -- Without a configuration it works as it comes.
   if not client.is_set_up then require('perflens').setup() end
   local words = ask.words(line)
   local name = words[1]
+  if range and not M.TAKES_RANGE[name or ''] then
+    return vim.notify(('perflens: %s takes no lines; run it without them'):format(name or 'the menu'), vim.log.levels.WARN)
+  end
   if not name then return menu() end
   if M.OWN[name] then return M.OWN[name].run() end
   local command = described(name)
   if not command then return end
   local arguments, problem = ask.read(command, vim.list_slice(words, 2))
   if not arguments then return vim.notify(('perflens: %s: %s'):format(name, problem), vim.log.levels.WARN) end
-  M.run(name, arguments)
+  M.run(name, arguments, range)
 end
 
 --- What can follow on a command line.
