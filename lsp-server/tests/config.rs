@@ -364,6 +364,7 @@ debugDirs = ["/"]
 [limits]
 profileMebibytes = 60000
 workspaceFiles = 1
+copyKibibytes = 1
 [otlp]
 enabled = true
 grpcPort = 1
@@ -411,6 +412,7 @@ fn an_untrusted_file_sets_looks_and_rules_into_the_workspace() {
             paths.rules = [{"from":"/build","to":"src"}]
             presets.safe = {"base":null,"filters":["fn~a"],"profile":null,"title":"Safe","type":"cpu"}
             withheld diagnostics.enabled = true
+            withheld limits.copyKibibytes = 1
             withheld limits.profileMebibytes = 60000
             withheld limits.workspaceFiles = 1
             withheld otlp.enabled = true

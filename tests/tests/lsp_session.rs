@@ -447,7 +447,7 @@ fn costs_are_copied_for_an_assistant_in_every_scope() {
     ] {
         let text = client.command("perflens.copyForAI", at(scope));
         let text = text.as_str().unwrap_or_else(|| panic!("{scope}: {text}"));
-        let always = ["3.52s", "data from a program", "?", "`perflens report cpu.pb.gz --workspace .`"];
+        let always = ["3.52s", "data from a program", "?", "`perflens report p.pb.gz --workspace .`"];
         for words in expected.iter().chain(&always) {
             assert!(text.contains(words), "{scope} lacks {words}: {text}");
         }
