@@ -454,17 +454,26 @@ fn costs_are_copied_for_an_assistant_in_every_scope() {
         let folder = scene.path("").display().to_string();
         assert!(!text.contains(&folder), "{scope} tells where the workspace is: {text}");
     }
-    client.notify(
-        "workspace/didChangeConfiguration",
-        json!({ "settings": { "perflens": { "limits": { "copyKibibytes": 1 } } } }),
-    );
-    let short = client.command("perflens.copyForAI", at("file"));
-    let short = short.as_str().unwrap();
-    assert!(short.len() <= 1024 && short.contains("Left out for want of room: "), "{short}");
     let backwards = json!([{ "scope": "selection", "file": uri, "line": 9, "endLine": 8 }]);
     for refused in [json!([]), json!([{ "scope": "line" }]), json!(["comparison"]), json!(["everything"]), backwards] {
         client.refused("workspace/executeCommand", json!({ "command": "perflens.copyForAI", "arguments": refused }));
     }
+}
+
+#[test]
+fn a_copy_is_as_short_as_the_settings_say() {
+    let scene = Scene::demo();
+    let (mut client, uri) = scene.open(editor("bare"), "src/main.rs");
+    await_demo(&mut client, &uri);
+    let settings = json!({ "perflens": { "limits": { "copyKibibytes": 1 } } });
+    client.notify("workspace/didChangeConfiguration", json!({ "settings": settings }));
+    let file = json!([{ "scope": "file", "file": uri }]);
+    let short = client.until("a short text", |client| {
+        let text = client.command("perflens.copyForAI", file.clone()).as_str().unwrap_or_default().to_owned();
+        (text.len() <= 1024).then_some(text)
+    });
+    assert!(short.contains("Left out for want of room: the list of hot lines"), "{short}");
+    assert!(short.contains("3.52s") && short.contains("data from a program"), "{short}");
 }
 
 // Requests of our own.
