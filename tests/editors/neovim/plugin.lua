@@ -247,6 +247,11 @@ local function texts()
   local is_here = vim.wait(20000, function() return vim.api.nvim_buf_get_name(0):find('for%-an%-assistant') ~= nil end, 20)
   check("the copy is the server's text", is_here and copy():find('50%.0%%') and copy():find('main%.rs'), copy())
   vim.cmd('normal q')
+  vim.cmd('13,15Perflens copyForAI')
+  becomes('of lines that are selected', true, function() return copy():find('lines 13 to 15, costs in the margin') ~= nil end)
+  vim.cmd('normal q')
+  vim.cmd('13,15Perflens showStatus')
+  check('other commands take no lines', says('showStatus takes no lines'), notified)
 end
 
 local function modes()
