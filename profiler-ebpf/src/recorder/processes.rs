@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -517,9 +517,12 @@ impl Processes {
             let Some(module) = open_file(&path).and_then(|file| self.module_of_file(&file, kernel, output)) else {
                 continue;
             };
+            let origin = path.parent().unwrap_or(Path::new("/"));
+            let own: Vec<PathBuf> =
+                module.image.library_folders.iter().filter_map(|folder| library_folder(folder, origin)).collect();
             let found = module.image.needed.iter().filter_map(|name| {
-                let beside = LIBRARY_FOLDERS.iter().map(|folder| Path::new(folder).join(OsStr::from_bytes(name)));
-                beside.into_iter().find(|path| path.is_file())
+                let folders = own.iter().map(PathBuf::as_path).chain(LIBRARY_FOLDERS.iter().map(Path::new));
+                folders.map(|folder| folder.join(OsStr::from_bytes(name))).find(|path| path.is_file())
             });
             wanted.extend(found);
         }
@@ -562,6 +565,16 @@ impl Processes {
             output.send(event::Kind::Note(Note { sentence: sentence.into() }));
         }
     }
+}
+
+/// A folder as a program names it that is in `origin`; only whole paths.
+fn library_folder(named: &[u8], origin: &Path) -> Option<PathBuf> {
+    let own = [&b"$ORIGIN"[..], b"${ORIGIN}"].into_iter().find_map(|word| named.strip_prefix(word));
+    let folder = match own {
+        Some(rest) => origin.join(OsStr::from_bytes(rest.strip_prefix(b"/").unwrap_or(rest))),
+        None => PathBuf::from(OsStr::from_bytes(named)),
+    };
+    folder.is_absolute().then_some(folder)
 }
 
 /// Opens a regular file, without waiting for anything.

@@ -16,6 +16,8 @@ const MAX_SECTION: u64 = 256 << 20;
 const MAX_SYMBOLS: usize = 1 << 20;
 /// Most entries of a dynamic section that are looked through.
 const MAX_DYNAMIC: usize = 4096;
+/// Most folders that a file names for its libraries.
+const MAX_LIBRARY_FOLDERS: usize = 16;
 /// A page.
 const PAGE: u64 = 4096;
 
@@ -66,6 +68,8 @@ pub struct Image {
     pub is_go: bool,
     /// File names of the libraries that it is to be loaded with.
     pub needed: Vec<Vec<u8>>,
+    /// Where it wants them looked for first, as it says; `$ORIGIN` stands for the folder it is in.
+    pub library_folders: Vec<Vec<u8>>,
     /// Addresses of the symbols that were asked for, of those that it has.
     pub symbols: Vec<(&'static str, u64)>,
 }
@@ -164,6 +168,11 @@ impl Image {
             let names = needed.filter_map(|entry| strings.get(u32::try_from(entry.val(LE)).ok()?).ok());
             // A name with a folder is a path, and none of ours.
             image.needed = names.filter(|name| !name.contains(&b'/')).map(<[u8]>::to_vec).collect();
+            let is_path = |tag| tag == elf::DT_RUNPATH || tag == elf::DT_RPATH;
+            let paths = entries.iter().take(MAX_DYNAMIC).filter(|entry| is_path(entry.tag(LE)));
+            let paths = paths.filter_map(|entry| strings.get(u32::try_from(entry.val(LE)).ok()?).ok());
+            let folders = paths.flat_map(|path| path.split(|&byte| byte == b':')).take(MAX_LIBRARY_FOLDERS);
+            image.library_folders = folders.map(<[u8]>::to_vec).collect();
         }
         if let (false, Some(index)) = (wanted.is_empty(), dynamic_symbols) {
             let symbols = sections.symbol_table_by_index(LE, data, index)?;
