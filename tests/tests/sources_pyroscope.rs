@@ -197,7 +197,7 @@ fn every_failure_is_a_sentence() {
     check(
         vec![Does::ok("application/proto", "no profile")],
         &expect![[r#"
-        perflens: process_cpu cpu 15m: no known profile format
+        perflens: process_cpu cpu 15m: no known profile format; `perflens report --help` lists those that are
     "#]],
     );
     check(

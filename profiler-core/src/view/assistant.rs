@@ -7,7 +7,7 @@
 //! where a profile was made is nobody's business. Long code is cut around what costs, and that is
 //! said.
 //!
-//! The text has a size. Where that is too little, what matters least goes first ([`CUTS`]), and
+//! The text has a size. Where that is too little, what matters least goes first (`CUTS`), and
 //! the text says what is missing. The same question has the same text.
 //!
 //! What is not here: reading files, deciding which may be read, and the command that would
