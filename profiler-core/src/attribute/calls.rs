@@ -125,8 +125,6 @@ impl Stacks {
     ) -> Result<Calls, Cancelled> {
         let is_target = self.matcher(target);
         let has_target = self.locations_with(profile, target);
-        let selection = Selection::of(&self.filters);
-        let samples = profile.samples();
         let mut calls = Calls::default();
         let mut callers = Counter::default();
         let mut callees = Counter::default();
@@ -139,19 +137,9 @@ impl Stacks {
         };
         let is_foreign = groups.has_workspace() && !is_own(target.file());
         let mut frames: Vec<FrameRows> = Vec::new();
-        for (sample, &value) in samples.values(value_type).iter().enumerate() {
-            if sample % 4096 == 0 {
-                cancel.check()?;
-            }
-            let mut stack = samples.stack(sample);
-            if let Some(pruning) = &self.pruning {
-                stack = pruning.apply(stack);
-            }
-            if value == 0
-                || !stack.iter().any(|location| has_target[location.index()])
-                || !selection.keeps(profile, &self.frames, sample, stack)
-            {
-                continue;
+        self.each_sample(profile, value_type, cancel, |sample, value, stack| {
+            if !stack.iter().any(|location| has_target[location.index()]) {
+                return;
             }
             frames.clear();
             frames.extend(stack.iter().flat_map(|&location| self.frames.of(location)));
@@ -184,7 +172,7 @@ impl Stacks {
             }
             callers.end_sample(value);
             callees.end_sample(value);
-        }
+        })?;
         calls.callers = self.neighbours(profile, groups, &callers);
         calls.callees = self.neighbours(profile, groups, &callees);
         calls.own_callers = self.lines_of(profile, groups, &own_callers);
@@ -211,26 +199,14 @@ impl Stacks {
             .into_iter()
             .map(|(name, filters)| (Selection::of(filters), Portion { name: name.to_owned(), value: 0 }))
             .collect();
-        let selection = Selection::of(&self.filters);
-        let samples = profile.samples();
-        for (sample, &value) in samples.values(value_type).iter().enumerate() {
-            if sample % 4096 == 0 {
-                cancel.check()?;
-            }
-            let mut stack = samples.stack(sample);
-            if let Some(pruning) = &self.pruning {
-                stack = pruning.apply(stack);
-            }
-            if value == 0
-                || !stack.iter().any(|location| has_target[location.index()])
-                || !selection.keeps(profile, &self.frames, sample, stack)
-            {
-                continue;
+        self.each_sample(profile, value_type, cancel, |sample, value, stack| {
+            if !stack.iter().any(|location| has_target[location.index()]) {
+                return;
             }
             for (owner, portion) in &mut portions {
                 portion.value += if owner.keeps_labels(profile, sample) { value } else { 0 };
             }
-        }
+        })?;
         Ok(portions.into_iter().map(|(_, portion)| portion).collect())
     }
 

@@ -9,7 +9,6 @@ use rustc_hash::FxHashMap;
 
 use super::filter::THREAD_LABELS;
 use super::narrow::OWNER_LABELS;
-use super::pass::Selection;
 use super::{Field, Filter, FrameField, Stacks};
 use crate::cancel::{CancelFlag, Cancelled};
 use crate::demangle::demangle;
@@ -84,22 +83,11 @@ impl Stacks {
     /// What can be chosen for a value type, by kind, the largest first. The profile is the one the stacks were
     /// made of.
     pub fn choices(&self, profile: &Profile, value_type: usize, cancel: &CancelFlag) -> Result<Vec<Choice>, Cancelled> {
-        let selection = Selection::of(&self.filters);
         let samples = profile.samples();
         let executors = Executors::of(profile, &self.filters);
         let mut labels: FxHashMap<StrId, Values> = FxHashMap::default();
         let (mut total, mut passing) = (0_i64, 0_i64);
-        for (sample, &value) in samples.values(value_type).iter().enumerate() {
-            if sample % 4096 == 0 {
-                cancel.check()?;
-            }
-            let mut stack = samples.stack(sample);
-            if let Some(pruning) = &self.pruning {
-                stack = pruning.apply(stack);
-            }
-            if value == 0 || !selection.keeps(profile, &self.frames, sample, stack) {
-                continue;
-            }
+        self.each_sample(profile, value_type, cancel, |sample, value, stack| {
             let value = value.saturating_abs();
             total = total.saturating_add(value);
             if stack.iter().any(|location| executors.locations[location.index()]) {
@@ -114,7 +102,7 @@ impl Stacks {
                     *kept = kept.saturating_add(value);
                 }
             }
-        }
+        })?;
         let mut by_key: Vec<Vec<Choice>> =
             labels.iter().map(|(&key, values)| values.choices(profile, key, total)).collect();
         by_key.retain(|choices| !choices.is_empty());

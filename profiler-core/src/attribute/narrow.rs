@@ -6,7 +6,6 @@
 
 use rustc_hash::FxHashMap;
 
-use super::pass::Selection;
 use super::{Filter, Stacks};
 use crate::cancel::{CancelFlag, Cancelled};
 use crate::profile::{LabelValue, Profile, StrId};
@@ -93,7 +92,6 @@ impl Stacks {
         value_type: usize,
         cancel: &CancelFlag,
     ) -> Result<Option<Narrowing>, Cancelled> {
-        let selection = Selection::of(&self.filters);
         let (samples, locations) = (profile.samples(), profile.locations());
         let mut candidates = Candidates::default();
         let binaries: Vec<Option<usize>> = profile
@@ -103,17 +101,7 @@ impl Stacks {
             .collect();
         let mut labels: FxHashMap<(StrId, StrId), Option<usize>> = FxHashMap::default();
         let mut all = Kept::default();
-        for (sample, &value) in samples.values(value_type).iter().enumerate() {
-            if sample % 4096 == 0 {
-                cancel.check()?;
-            }
-            let mut stack = samples.stack(sample);
-            if let Some(pruning) = &self.pruning {
-                stack = pruning.apply(stack);
-            }
-            if value == 0 || !selection.keeps(profile, &self.frames, sample, stack) {
-                continue;
-            }
+        self.each_sample(profile, value_type, cancel, |sample, value, stack| {
             let is_placed = stack.iter().any(|location| self.frames.locations[location.index()].facts.has_own());
             all.add(value, is_placed, sample + 1);
             for &location in stack {
@@ -131,7 +119,7 @@ impl Stacks {
                     candidates.kept[number].add(value, is_placed, sample + 1);
                 }
             }
-        }
+        })?;
         Ok(candidates.best(all))
     }
 }

@@ -40,6 +40,34 @@ pub(super) struct Selection<'a> {
     pub(super) label_filters: Vec<&'a super::Filter>,
 }
 
+impl super::Stacks {
+    /// Hands over every sample that counts under the filters and is not 0: its number, its value and its stack as far
+    /// as it counts, leaf first. The profile is the one the stacks were made of.
+    pub(super) fn each_sample(
+        &self,
+        profile: &Profile,
+        value_type: usize,
+        cancel: &CancelFlag,
+        mut each: impl FnMut(usize, i64, &[LocId]),
+    ) -> Result<(), Cancelled> {
+        let selection = Selection::of(&self.filters);
+        let samples = profile.samples();
+        for (sample, &value) in samples.values(value_type).iter().enumerate() {
+            if sample % CHECK_EVERY == 0 {
+                cancel.check()?;
+            }
+            let mut stack = samples.stack(sample);
+            if let Some(pruning) = &self.pruning {
+                stack = pruning.apply(stack);
+            }
+            if value != 0 && selection.keeps(profile, &self.frames, sample, stack) {
+                each(sample, value, stack);
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Costs by row, and everything else that is summed on the way.
 pub(super) struct Sums {
     pub(super) lines: Column,

@@ -12,7 +12,6 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use super::frames::FrameRows;
-use super::pass::Selection;
 use super::{GroupId, Stacks};
 use crate::cancel::{CancelFlag, Cancelled};
 use crate::profile::{LineNo, Profile};
@@ -101,22 +100,10 @@ impl Stacks {
     }
 
     fn count_tree(&self, profile: &Profile, value_type: usize, cancel: &CancelFlag) -> Result<Vec<Counted>, Cancelled> {
-        let selection = Selection::of(&self.filters);
-        let samples = profile.samples();
         let mut nodes = vec![Counted::default()];
         let mut children: FxHashMap<(u32, u32), u32> = FxHashMap::default();
         let mut frames: Vec<FrameRows> = Vec::new();
-        for (sample, &value) in samples.values(value_type).iter().enumerate() {
-            if sample % 4096 == 0 {
-                cancel.check()?;
-            }
-            let mut stack = samples.stack(sample);
-            if let Some(pruning) = &self.pruning {
-                stack = pruning.apply(stack);
-            }
-            if value == 0 || !selection.keeps(profile, &self.frames, sample, stack) {
-                continue;
-            }
+        self.each_sample(profile, value_type, cancel, |_, value, stack| {
             frames.clear();
             frames.extend(stack.iter().flat_map(|&location| self.frames.of(location)));
             let weight = i128::from(value.unsigned_abs());
@@ -136,7 +123,7 @@ impl Stacks {
                 };
                 nodes[at as usize].value += weight;
             }
-        }
+        })?;
         Ok(nodes)
     }
 }
