@@ -139,6 +139,15 @@ const LINE: Argument = Argument {
     example: "17",
 };
 
+const RUNNABLE: Argument = Argument {
+    name: "name",
+    takes: Takes::Text,
+    required: false,
+    doc: "The name of what is profiled. Lenses send it, as the lines that they were made for may have moved since: it \
+          is then the one of this name, the nearest to the line.",
+    example: "parse_words",
+};
+
 const RANGE: Argument = Argument {
     name: "range",
     takes: Takes::Text,
@@ -301,7 +310,7 @@ pub const COMMANDS: &[Command] = &[
         doc: "Builds a test, benchmark, example or program, runs it until there are 1000 samples of it or 30 s are \
               over, and shows what its lines cost, without set-up. Without a line it offers what the file has. The \
               workspace must be trusted. Linux only.",
-        arguments: &[FILE, LINE],
+        arguments: &[FILE, LINE, RUNNABLE],
     },
     Command {
         name: "profileInTurns",
@@ -319,6 +328,7 @@ pub const COMMANDS: &[Command] = &[
                 doc: "How many pairs; else 5.",
                 example: "5",
             },
+            RUNNABLE,
         ],
     },
     Command {
@@ -542,10 +552,12 @@ pub enum CommandCall {
     ProfileTest {
         file: Option<String>,
         line: Option<u32>,
+        name: Option<String>,
     },
     ProfileInTurns {
         file: Option<String>,
         line: Option<u32>,
+        name: Option<String>,
         pairs: Option<u32>,
     },
     StopRecording {},

@@ -331,7 +331,10 @@ fn a_task_in_c_is_built_run_and_checked_for_lines() {
     let line = line_of(&project.file, "/* hot */") + 1;
     assert_eq!(project.hottest(), format!("sums.c:{line}"));
     assert_shares(&project.hint("sums.c", "/* hot */"), &project.hint("sums.c", "/* steady */"));
-    project.click("test_without_lines(uint64_t");
+    let lens = project.lens("test_without_lines(uint64_t");
+    project.replace("sums.c", "#include <stdint.h>", "/* Lines\n   that move\n   others */\n#include <stdint.h>");
+    let moved = project.client.command("perflens.profileTest", lens["arguments"].clone());
+    assert_eq!(moved["name"], "test_without_lines", "of the lens of before the edit: {moved}");
     let said = project.said("built without line tables");
     assert!(said.contains("option -g"), "{said}");
 }

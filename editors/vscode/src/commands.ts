@@ -288,16 +288,19 @@ async function showCallers({ client }: Parts, args: Arguments): Promise<void> {
   await vscode.window.showTextDocument(vscode.Uri.parse(picked.neighbour.uri), { selection: new vscode.Range(line, 0, line, 0) });
 }
 
+/** The name that a lens says beside its line, which may have moved since. */
+const named = ({ name }: Arguments) => (typeof name === "string" ? { name } : {});
+
 /** What the cursor is in, unless something else is named. */
 async function profileTest({ client }: Parts, args: Arguments): Promise<void> {
   const at = await here(args);
-  if (at !== undefined) await client.run("profileTest", { file: client.uri(at.document), line: at.line });
+  if (at !== undefined) await client.run("profileTest", { file: client.uri(at.document), line: at.line, ...named(args) });
 }
 
 /** What the cursor is in, against its program of before the last edit. */
 async function profileInTurns({ client }: Parts, args: Arguments): Promise<void> {
   const at = await here(args);
-  if (at !== undefined) await client.run("profileInTurns", { file: client.uri(at.document), line: at.line });
+  if (at !== undefined) await client.run("profileInTurns", { file: client.uri(at.document), line: at.line, ...named(args) });
 }
 
 // ---- texts

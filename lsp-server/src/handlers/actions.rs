@@ -68,9 +68,11 @@ pub fn at_line(snapshot: &Snapshot, line: u32) -> Vec<Command> {
 
 /// Profiles what is offered.
 pub(super) fn profile_this(snapshot: &Snapshot, offer: &Offer) -> Command {
-    let arguments = serde_json::json!({ "file": snapshot.document.uri, "line": offer.runnable.line + 1 });
+    let Offer { runnable, .. } = offer;
+    let arguments =
+        serde_json::json!({ "file": snapshot.document.uri, "line": runnable.line + 1, "name": runnable.name });
     Command {
-        title: format!("perflens: profile this {} ({})", offer.runnable.kind.word(), data::shown(&offer.runnable.name)),
+        title: format!("perflens: profile this {} ({})", runnable.kind.word(), data::shown(&runnable.name)),
         command: "perflens.profileTest".to_owned(),
         arguments: Some(vec![arguments]),
     }

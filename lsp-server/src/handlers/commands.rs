@@ -70,10 +70,10 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
             session.load(folder, Cause::Command);
         }
         CommandCall::Record { target, seconds, event } => return record(session, target, seconds, event),
-        CommandCall::ProfileTest { file, line } => return profile_test(session, file, line),
-        CommandCall::ProfileInTurns { file, line, pairs } => {
-            let (path, offers, name) = offers(session, file)?;
-            let offer = offer_at(&offers, line.unwrap_or(1), &name)?;
+        CommandCall::ProfileTest { file, line, name } => return profile_test(session, file, line, name.as_deref()),
+        CommandCall::ProfileInTurns { file, line, name, pairs } => {
+            let (path, offers, file) = offers(session, file)?;
+            let offer = offer_at(&offers, line.unwrap_or(1), name.as_deref(), &file)?;
             let result = json!({ "name": offer.runnable.name, "kind": offer.runnable.kind });
             session.profile_in_turns(&path, offer.clone(), pairs.unwrap_or(turns::PAIRS)).map_err(invalid)?;
             return Ok(result);
@@ -206,30 +206,47 @@ fn offers(session: &Arc<Session>, file: Option<String>) -> Result<(PathBuf, Vec<
     Ok((path, offers, name))
 }
 
-/// The one at a line.
-fn offer_at<'o>(offers: &'o [Offer], line: u32, name: &str) -> Result<&'o Offer, Error> {
-    runnable::at_line(offers, line.saturating_sub(1)).ok_or_else(|| {
-        let lines: Vec<String> =
-            offers.iter().map(|offer| (offer.runnable.line + 1).to_string()).take(CHOICES).collect();
-        let lines = lines.join(", ");
-        invalid(format!("line {line} of {name} is in no test, benchmark or program; there are: {lines}"))
+/// The one at a line, or of a name that is near it: what was shown for a line may be clicked after that has moved.
+fn offer_at<'o>(offers: &'o [Offer], line: u32, named: Option<&str>, file: &str) -> Result<&'o Offer, Error> {
+    let at = line.saturating_sub(1);
+    let found = match named {
+        Some(named) => offers
+            .iter()
+            .filter(|offer| offer.runnable.name == named)
+            .min_by_key(|offer| offer.runnable.line.abs_diff(at)),
+        None => runnable::at_line(offers, at),
+    };
+    found.ok_or_else(|| {
+        let wanted = match named {
+            Some(named) => format!("{file} has no {} any more", shown_within(named, 60)),
+            None => format!("line {line} of {file} is in no test, benchmark or program"),
+        };
+        let there: Vec<String> = offers.iter().take(CHOICES).map(titled).collect();
+        invalid(format!("{wanted}; there are: {}", there.join(", ")))
     })
 }
 
-/// Profiles what is at a line; offers what the file has when none is named.
-fn profile_test(session: &Arc<Session>, file: Option<String>, line: Option<u32>) -> Result<Value, Error> {
+/// What can be run, with its line.
+fn titled(Offer { runnable, .. }: &Offer) -> String {
+    format!("{} (line {})", shown_within(&runnable.name, 60), runnable.line + 1)
+}
+
+/// Profiles what is at a line or of a name; offers what the file has when none is named.
+fn profile_test(
+    session: &Arc<Session>,
+    file: Option<String>,
+    line: Option<u32>,
+    named: Option<&str>,
+) -> Result<Value, Error> {
     let (path, offers, name) = offers(session, file)?;
-    if let Some(line) = line {
-        let offer = offer_at(&offers, line, &name)?;
+    if line.is_some() || named.is_some() {
+        let offer = offer_at(&offers, line.unwrap_or(1), named, &name)?;
         let result = json!({ "name": offer.runnable.name, "kind": offer.runnable.kind });
         session.profile_test(&path, offer.clone()).map_err(invalid)?;
         return Ok(result);
     }
     let offers: Vec<Offer> = offers.into_iter().take(CHOICES).collect();
-    let titles: Vec<String> = offers
-        .iter()
-        .map(|Offer { runnable, .. }| format!("{} (line {})", shown_within(&runnable.name, 60), runnable.line + 1))
-        .collect();
+    let titles: Vec<String> = offers.iter().map(titled).collect();
     let result =
         json!({ "choices": titles, "example": format!("perflens.profileTest {name} {}", offers[0].runnable.line + 1) });
     let session = Arc::clone(session);
