@@ -9,7 +9,7 @@
 //! * [`fetch`] runs `perflens fetch`.
 //! * [`http`] is a server with faults on demand.
 //! * [`otlp`] sends to the receiver of OpenTelemetry profiles.
-//! * [`parca`] is a server of Parca's kind on it, and one that signs people in.
+//! * [`parca`] is a server of Parca's kind on it, one that signs people in, and the real one.
 //! * [`projects`] has projects with tests to profile.
 //! * [`pyroscope`] is a server of Pyroscope's kind on it.
 //! * [`lsp`] is a client of the language server, and the editors it can pass for.

@@ -2,13 +2,12 @@
 //! the real one.
 
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use perflens_tests::cli::{Guard, Run, free_port, peer};
 use perflens_tests::fetch::{failure, fetch, report, seconds_ago};
 use perflens_tests::http::{Does, HttpServer};
-use perflens_tests::parca::{FakeParca, frame};
+use perflens_tests::parca::{FakeParca, RealParca, frame, wait_for};
 
 const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta";
 const WEB: &str = "application/grpc-web+proto";
@@ -292,50 +291,17 @@ fn a_profile_is_pushed_without_what_is_private() {
 /// One test, as starting it and waiting for it to scrape takes its time.
 #[test]
 fn the_real_server_agrees() {
-    let (Some(parca), Some(scraped)) = (peer("parca"), peer("scraped")) else { return };
+    let Some(scraped) = peer("scraped") else { return };
     let folder = tempfile::tempdir().unwrap();
-    let (port, targets) = (free_port(), [free_port(), free_port()]);
+    let targets = [free_port(), free_port()];
     let _targets: Vec<Guard> = targets
         .iter()
         .map(|port| {
             Guard(Command::new(&scraped).arg(format!("127.0.0.1:{port}")).stdout(Stdio::null()).spawn().unwrap())
         })
         .collect();
-    let store = folder.path().join("store");
-    std::fs::create_dir(&store).unwrap();
-    let config = folder.path().join("parca.yaml");
-    std::fs::write(
-        &config,
-        format!(
-            "object_storage:\n  bucket:\n    type: FILESYSTEM\n    config:\n      directory: {}\nscrape_configs:\n  - job_name: demo\n    \
-             scrape_interval: 1s\n    scrape_timeout: 5s\n    static_configs:\n      - targets: [\"127.0.0.1:{}\", \"127.0.0.1:{}\"]\n",
-            store.display(),
-            targets[0],
-            targets[1]
-        ),
-    )
-    .unwrap();
-    let _parca = Guard(
-        Command::new(&parca)
-            .arg(format!("--config-path={}", config.display()))
-            .arg(format!("--http-address=127.0.0.1:{port}"))
-            .args(["--debuginfod-upstream-servers=", "--profile-share-server=127.0.0.1:1", "--log-level=error"])
-            .arg(format!("--debuginfo-cache-dir={}", folder.path().join("cache").display()))
-            .current_dir(folder.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap(),
-    );
-    let server = format!("http://127.0.0.1:{port}");
-    let wait_for = |what: &str, has: &dyn Fn() -> bool| {
-        let begun = std::time::Instant::now();
-        while !has() {
-            assert!(begun.elapsed() < Duration::from_secs(90), "{what}");
-            std::thread::sleep(Duration::from_millis(500));
-        }
-    };
-    wait_for("the server answers", &|| fetch(&server, &["--list"]).code == Some(0));
+    let Some(parca) = RealParca::start(&targets) else { return };
+    let server = parca.url();
 
     // Pushed: totals to the last digit, by both transports, at the time that was pushed.
     let file = folder.path().join("pushed.pb.gz");

@@ -11,6 +11,7 @@
 
 mod identity;
 mod messages;
+mod real;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use prost::Message;
 
 pub use identity::Identity;
+pub use real::{RealParca, wait_for};
 
 use crate::http::{Asked, Does, HttpServer};
 use crate::mini::Mini;
