@@ -11,6 +11,8 @@
 //! * What a process's stack means is decided in the kernel, by tables made from its files ([`unwind_table`]).
 //! * Every way of losing a sample has a counter of its own; nothing is dropped uncounted.
 
+#[cfg(target_os = "linux")]
+mod children;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub mod copies;
 #[cfg(target_os = "linux")]

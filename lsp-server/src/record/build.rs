@@ -104,8 +104,7 @@ pub(crate) fn profile(stacks: &Stacks, names: &Names, head: &Head) -> Result<Pro
             labels.push(Label { key: thread_key, value: LabelValue::Text(name) });
         }
         if has_programs {
-            let name = &stacks.processes[stack.process as usize].process.name;
-            let name = building.builder.string(name)?;
+            let name = building.builder.string(&stack.process)?;
             labels.push(Label { key: program_key, value: LabelValue::Text(name) });
         }
         building.builder.push_sample(&locations, &values, &labels)?;
@@ -143,7 +142,7 @@ impl Building<'_> {
     fn stack(&mut self, stack: &Stack) -> Result<Vec<LocId>, BuildError> {
         let mut locations = Vec::with_capacity(stack.frames.len() + stack.script.len());
         let mut script = stack.script.iter().copied().peekable();
-        for &frame in &stack.frames {
+        for &frame in stack.frames.iter() {
             let (location, is_loop) = self.native(frame)?;
             if !is_loop || script.peek().is_none() {
                 locations.push(location);
@@ -175,6 +174,7 @@ impl Building<'_> {
             Frame::Kernel(_) => (self.kernel()?, 0),
             Frame::Native { module, address } => (self.module(module)?, address),
             Frame::Jit { address, .. } => (MapId::NONE, address),
+            Frame::Unknown => (MapId::NONE, 0),
         };
         let location = self.builder.location(mapping, address, &lines)?;
         self.known.insert(frame, (location, is_loop));

@@ -58,7 +58,7 @@ impl Names {
         self.read_compiled(stacks);
         let mut wanted: Vec<Vec<u64>> = vec![Vec::new(); stacks.modules.len()];
         for (stack, _) in &stacks.rows {
-            for frame in &stack.frames {
+            for frame in stack.frames.iter() {
                 if let Frame::Native { module, address } = *frame
                     && !self.known.contains_key(frame)
                 {
@@ -149,6 +149,7 @@ impl Names {
                 self.compiled(process, address).map_or_else(Frames::default, |frame| Arc::from([frame]))
             }
             Frame::Native { .. } => self.known.get(&frame).cloned().unwrap_or_default(),
+            Frame::Unknown => Frames::default(),
         }
     }
 
@@ -156,7 +157,7 @@ impl Names {
     pub(crate) fn reports(&mut self, stacks: &Stacks) -> Vec<ModuleReport> {
         let mut used = vec![false; stacks.modules.len()];
         for (stack, _) in &stacks.rows {
-            for frame in &stack.frames {
+            for frame in stack.frames.iter() {
                 if let Frame::Native { module, .. } = frame {
                     used[*module as usize] = true;
                 }

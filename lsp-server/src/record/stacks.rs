@@ -1,8 +1,8 @@
 //! What a recorder has told, added up: stacks with their values, and what their frames refer to.
 //!
 //! Addresses become positions in files as they come in, since mappings change. So equal stacks
-//! of several processes are one, and nothing has to be known about a process that is gone. What
-//! can't be kept is counted ([`Stacks::lost`]).
+//! of several processes are one, and a process that is gone is forgotten, unless it ran code that is
+//! in no file. What can't be kept is counted ([`Stacks::lost`]).
 //!
 //! What is not here: names of functions.
 
@@ -26,10 +26,10 @@ const MAX_STACKS: usize = 400_000;
 /// Most frames of all of them together.
 const MAX_FRAMES: usize = 24_000_000;
 
-/// Most processes, one after the other.
+/// Most processes at a time, with those that are gone and ran code in no file.
 const MAX_PROCESSES: usize = 200_000;
 
-/// Most mappings of all processes together.
+/// Most mappings of all processes that are there.
 const MAX_MAPPINGS: usize = 1_000_000;
 
 /// Most files of modules that are kept open.
@@ -72,8 +72,10 @@ pub(crate) enum Frame {
     Kernel(u32),
     /// An instruction of a file, in the file's own terms.
     Native { module: u32, address: u64 },
-    /// An instruction in memory without a file: compiled while running, or nothing that is known.
+    /// An instruction in memory without a file: compiled while running.
     Jit { process: u32, address: u64 },
+    /// An instruction of what nothing is known of. Its address would say nothing either, and keep equal stacks apart.
+    Unknown,
 }
 
 /// A frame of an interpreter.
@@ -88,13 +90,13 @@ pub(crate) struct ScriptFrame {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Stack {
     /// Leaf first.
-    pub(crate) frames: Box<[Frame]>,
+    pub(crate) frames: Arc<[Frame]>,
     /// Of the interpreter, leaf first.
-    pub(crate) script: Box<[ScriptFrame]>,
+    pub(crate) script: Arc<[ScriptFrame]>,
     /// The name of the thread.
     pub(crate) thread: Arc<str>,
-    /// Into [`Stacks::processes`].
-    pub(crate) process: u32,
+    /// The name of the process.
+    pub(crate) process: Arc<str>,
     /// Whether something is missing at the root.
     pub(crate) is_complete: bool,
 }
@@ -121,11 +123,16 @@ const COLUMNS: usize = 10;
 pub(crate) type Values = [i64; COLUMNS];
 
 /// A process, from when it came in sight or became another program.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Instance {
-    pub(crate) process: Process,
+#[derive(Debug)]
+struct Instance {
+    process: Process,
+    name: Arc<str>,
     mappings: Vec<(u64, u64, Place)>,
+    /// Names of threads.
+    threads: FxHashMap<u32, Arc<str>>,
     is_left_out: bool,
+    /// Whether it has executable memory that is in no file, and whether it was seen to run there.
+    has_anonymous: bool,
     runs_code_in_no_file: bool,
 }
 
@@ -144,7 +151,11 @@ pub(crate) struct Stacks {
     pub(crate) end: Option<End>,
     pub(crate) attached_ns: Option<u64>,
     pub(crate) notes: Vec<String>,
-    pub(crate) processes: Vec<Instance>,
+    /// The program that came in sight first.
+    pub(crate) program: String,
+    processes: Vec<Instance>,
+    /// Rows of processes that are gone and forgotten.
+    unused: Vec<u32>,
     /// What processes tell of code that is in no file.
     pub(crate) jit: JitFiles,
     pub(crate) modules: Vec<Module>,
@@ -171,11 +182,11 @@ pub(crate) struct Stacks {
     current: FxHashMap<u32, u32>,
     module_rows: FxHashMap<ModuleKey, u32>,
     stack_rows: FxHashMap<Stack, u32>,
-    threads: FxHashMap<(u32, u32), Arc<str>>,
     /// Sampled memory that is in use: the stack that took it, objects and bytes.
     in_use: FxHashMap<u64, (u32, i64, i64)>,
     frame_count: usize,
     mapping_count: usize,
+    thread_count: usize,
 }
 
 impl Stacks {
@@ -248,8 +259,11 @@ impl Stacks {
             event::Kind::Process(process) => self.process(process),
             event::Kind::Mapping(mapping) => self.mapping(mapping),
             event::Kind::Thread(thread) => {
-                if self.threads.len() < MAX_NAMES {
-                    self.threads.insert((thread.pid, thread.tid), thread.name.into());
+                if self.thread_count < MAX_NAMES
+                    && let Some(&row) = self.current.get(&thread.pid)
+                {
+                    let threads = &mut self.processes[row as usize].threads;
+                    self.thread_count += usize::from(threads.insert(thread.tid, thread.name.into()).is_none());
                 }
             }
             event::Kind::KernelSymbol(symbol) => {
@@ -270,7 +284,12 @@ impl Stacks {
                 }
             }
             event::Kind::End(end) => self.end = Some(end),
-            event::Kind::Exit(_) | event::Kind::Progress(_) => {}
+            event::Kind::Exit(exit) => {
+                if let Some(row) = self.current.remove(&exit.pid) {
+                    self.forget(row);
+                }
+            }
+            event::Kind::Progress(_) => {}
         }
     }
 
@@ -279,22 +298,49 @@ impl Stacks {
     }
 
     fn process(&mut self, process: Process) {
-        if self.processes.len() >= MAX_PROCESSES {
-            self.current.remove(&process.pid);
-            return;
-        }
         // Whoever is told of late is told of once, as what it has become by then.
-        let is_again = self.current.contains_key(&process.pid);
-        if self.held == Some(process.pid) && (is_again || process.executable != self.launcher) {
+        let before = self.current.remove(&process.pid);
+        if self.held == Some(process.pid) && (before.is_some() || process.executable != self.launcher) {
             self.held = None;
         }
-        // A pid may have been used before; names of its threads are told anew.
-        self.threads.retain(|(pid, _), _| *pid != process.pid);
-        let row = u32::try_from(self.processes.len()).unwrap_or(u32::MAX);
-        self.current.insert(process.pid, row);
+        if let Some(row) = before {
+            self.forget(row);
+        }
+        if self.program.is_empty() {
+            self.program.clone_from(&process.name);
+        }
+        if self.processes.len() >= MAX_PROCESSES && self.unused.is_empty() {
+            return;
+        }
         let file = process.executable.rsplit('/').next().unwrap_or_default();
-        let is_left_out = self.left_out.iter().any(|name| *name == file || *name == process.name);
-        self.processes.push(Instance { process, is_left_out, ..Instance::default() });
+        let instance = Instance {
+            name: process.name.as_str().into(),
+            mappings: Vec::new(),
+            threads: FxHashMap::default(),
+            is_left_out: self.left_out.iter().any(|name| *name == file || *name == process.name),
+            has_anonymous: false,
+            runs_code_in_no_file: false,
+            process,
+        };
+        let pid = instance.process.pid;
+        let row = if let Some(row) = self.unused.pop() {
+            self.processes[row as usize] = instance;
+            row
+        } else {
+            self.processes.push(instance);
+            u32::try_from(self.processes.len() - 1).unwrap_or(u32::MAX)
+        };
+        self.current.insert(pid, row);
+    }
+
+    /// A process is gone, or has become another program. What is kept of it is what names of its code need.
+    fn forget(&mut self, row: u32) {
+        let instance = &mut self.processes[row as usize];
+        self.mapping_count -= std::mem::take(&mut instance.mappings).len();
+        self.thread_count -= std::mem::take(&mut instance.threads).len();
+        if !instance.runs_code_in_no_file && !self.jit.removes {
+            self.unused.push(row);
+        }
     }
 
     fn mapping(&mut self, mapping: Mapping) {
@@ -315,8 +361,12 @@ impl Stacks {
             let bias = mapping.bias;
             Place::Module { module: self.module(mapping), bias }
         };
-        let mappings = &mut self.processes[row as usize].mappings;
+        let instance = &mut self.processes[row as usize];
+        instance.has_anonymous |= matches!(place, Place::Anonymous);
+        let mappings = &mut instance.mappings;
+        let before = mappings.len();
         mappings.retain(|&(known_start, known_end, _)| known_end <= start || end <= known_start);
+        self.mapping_count -= before - mappings.len();
         let at = mappings.partition_point(|&(known, ..)| known < start);
         mappings.insert(at, (start, end, place));
     }
@@ -375,12 +425,14 @@ impl Stacks {
             return;
         }
         let frames = self.frames(process, sample);
-        let script: Box<[ScriptFrame]> = sample
+        let script: Arc<[ScriptFrame]> = sample
             .interpreter
             .iter()
             .map(|frame| ScriptFrame { code: frame.code, line: frame.line, entry: frame.entry })
             .collect();
-        let thread = self.threads.get(&(sample.pid, sample.tid)).cloned().unwrap_or_else(|| "".into());
+        let instance = &self.processes[process as usize];
+        let thread = instance.threads.get(&sample.tid).cloned().unwrap_or_else(|| "".into());
+        let process = Arc::clone(&instance.name);
         let is_complete = matches!(sample.end(), StackEnd::Complete | StackEnd::NoUserPart);
         let stack = Stack { frames, script, thread, process, is_complete };
         let row = match self.stack_rows.get(&stack) {
@@ -441,7 +493,7 @@ impl Stacks {
         }
     }
 
-    fn frames(&mut self, process: u32, sample: &Sample) -> Box<[Frame]> {
+    fn frames(&mut self, process: u32, sample: &Sample) -> Arc<[Frame]> {
         let instance = &self.processes[process as usize];
         let mut has_jit_frames = false;
         let user = sample.user.iter().enumerate().map(|(at, &address)| {
@@ -454,11 +506,12 @@ impl Stacks {
                     has_jit_frames = true;
                     Frame::Jit { process, address }
                 }
-                None => {
-                    // Perhaps memory that a compiler mapped after we looked.
+                // Perhaps memory that a compiler mapped after we looked; one that compiles has some already.
+                None if instance.has_anonymous => {
                     has_jit_frames = true;
                     Frame::Jit { process, address }
                 }
+                None => Frame::Unknown,
             }
         });
         let frames = sample.kernel.iter().map(|&id| Frame::Kernel(id)).chain(user).collect();

@@ -39,7 +39,7 @@ pub(crate) fn profile(from: impl Read) -> Result<Profile, String> {
     names.look_up(&stacks, &CancelFlag::new());
     let head = Head {
         events: stacks.kinds(),
-        program: stacks.processes.first().map(|instance| instance.process.name.clone()).unwrap_or_default(),
+        program: stacks.program.clone(),
         how: format!("with {}", helper::method_in_words(stacks.hello.clone().unwrap_or_default().method())),
         work: None,
     };

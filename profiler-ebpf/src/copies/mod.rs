@@ -31,6 +31,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, Rlimit};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::children;
 use crate::protocol::{
     Attached, End, EndReason, Event, EventKind, Failure, FailureKind, Hello, Loss, Lost, Method, Note, Progress,
     Sample, StackEnd, Start, VERSION, event, write_frame, write_magic,
@@ -150,7 +151,8 @@ fn record(control: &mut Control, out: &mut Out<impl Write>) -> Result<(), Broken
     }
     raise_descriptor_limit();
     let time = clock_gettime(ClockId::Realtime);
-    let (opened, layout) = open_all(&start.targets, &plan)?;
+    let (opened, layout) = open_all(&start, &plan)?;
+    let processes = opened.processes;
     out.tell(event::Kind::Hello(Hello {
         version: VERSION,
         recorder: env!("CARGO_PKG_VERSION").to_owned(),
@@ -170,6 +172,13 @@ fn record(control: &mut Control, out: &mut Out<impl Write>) -> Result<(), Broken
                 .to_owned(),
         }))?;
     }
+    if opened.refused > 0 {
+        let sentence = match opened.refused {
+            1 => "one process that was started before the recording can't be recorded".to_owned(),
+            many => format!("{many} processes that were started before the recording can't be recorded"),
+        };
+        out.tell(event::Kind::Note(Note { sentence }))?;
+    }
     let mut recording = Recording {
         plan,
         layout,
@@ -181,7 +190,7 @@ fn record(control: &mut Control, out: &mut Out<impl Write>) -> Result<(), Broken
         throttled_since: FxHashMap::default(),
         told: Vec::new(),
     };
-    recording.run(control, &start.targets, &pidfds, out)
+    recording.run(control, &start.targets, &processes, &pidfds, out)
 }
 
 /// What of a start was understood.
@@ -315,16 +324,20 @@ struct Opened {
     rings: Vec<Ring>,
     /// Events of further threads, whose records go to the rings.
     extra: FxHashMap<u32, Vec<OwnedFd>>,
+    /// The targets, and what they have started.
+    processes: Vec<u32>,
+    /// How many of the latter could not be opened.
+    refused: usize,
 }
 
 /// Opens events for all threads there are, with the kernel's part if that is allowed.
-fn open_all(targets: &[u32], plan: &Plan) -> Result<(Opened, Layout), Broken> {
+fn open_all(start: &Start, plan: &Plan) -> Result<(Opened, Layout), Broken> {
     let registers = unwind::REGISTERS.count_ones();
     let layout = Layout { with_kernel: plan.kernel, registers };
-    match open_layout(targets, plan, layout) {
+    match open_layout(start, plan, layout) {
         Err(OpenError { error, .. }) if plan.kernel && is_refusal(&error) => {
             let layout = Layout { with_kernel: false, ..layout };
-            open_layout(targets, plan, layout).map(|opened| (opened, layout)).map_err(OpenError::into_broken)
+            open_layout(start, plan, layout).map(|opened| (opened, layout)).map_err(OpenError::into_broken)
         }
         other => other.map(|opened| (opened, layout)).map_err(OpenError::into_broken),
     }
@@ -378,40 +391,80 @@ impl OpenError {
     }
 }
 
-fn open_layout(targets: &[u32], plan: &Plan, layout: Layout) -> Result<Opened, OpenError> {
-    let attributes = plan.attributes(layout);
-    let mut rings: Vec<(u32, Ring)> = Vec::new();
-    let mut extra: FxHashMap<u32, Vec<OwnedFd>> = FxHashMap::default();
-    let cpus = proc::online_cpus();
-    for &pid in targets {
+fn open_layout(start: &Start, plan: &Plan, layout: Layout) -> Result<Opened, OpenError> {
+    let mut opening = Opening {
+        attributes: plan.attributes(layout),
+        stack: plan.stack as usize,
+        cpus: proc::online_cpus(),
+        rings: Vec::new(),
+        extra: FxHashMap::default(),
+    };
+    let (mut processes, mut refused) = (start.targets.clone(), 0);
+    for &pid in &start.targets {
+        opening.open(pid)?;
+    }
+    // What a process starts from when it has events on has them as well; the rest must be there by then.
+    let mut at = 0;
+    while plan.children
+        && let Some(&parent) = processes.get(at)
+    {
+        at += 1;
+        for pid in children::of(parent) {
+            if processes.contains(&pid) {
+                continue;
+            }
+            if check_target(pid, start.any_user).is_ok() && opening.open(pid).is_ok() {
+                processes.push(pid);
+            } else if proc::status(pid).is_some() {
+                refused += 1;
+            }
+        }
+    }
+    if opening.rings.is_empty() {
+        let error = io::Error::from_raw_os_error(libc::ESRCH);
+        return Err(OpenError { pid: start.targets.first().copied().unwrap_or(0), error });
+    }
+    let rings = opening.rings.into_iter().map(|(_, ring)| ring).collect();
+    Ok(Opened { rings, extra: opening.extra, processes, refused })
+}
+
+/// Events and their rings, while they are opened.
+struct Opening {
+    attributes: Attributes,
+    stack: usize,
+    cpus: Vec<u32>,
+    /// By CPU.
+    rings: Vec<(u32, Ring)>,
+    extra: FxHashMap<u32, Vec<OwnedFd>>,
+}
+
+impl Opening {
+    /// Opens events for the threads of a process.
+    fn open(&mut self, pid: u32) -> Result<(), OpenError> {
         // Threads may be made meanwhile; those of threads that have an event already inherit it.
         let threads =
             proc::threads(pid).map_err(|_| OpenError { pid, error: io::Error::from_raw_os_error(libc::ESRCH) })?;
         for tid in threads {
-            for &cpu in &cpus {
-                let event = match perf::open(&attributes, tid, cpu) {
+            for &cpu in &self.cpus {
+                let event = match perf::open(&self.attributes, tid, cpu) {
                     Ok(event) => event,
                     // The thread has ended, or the CPU was taken away.
                     Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) && tid != pid => break,
                     Err(error) => return Err(OpenError { pid, error }),
                 };
-                if let Some((_, ring)) = rings.iter().find(|(of, _)| *of == cpu) {
+                if let Some((_, ring)) = self.rings.iter().find(|(of, _)| *of == cpu) {
                     perf::send_to(&event, ring).map_err(|error| OpenError { pid, error })?;
-                    extra.entry(tid).or_default().push(event);
+                    self.extra.entry(tid).or_default().push(event);
                 } else {
-                    let ring = map_ring(event, ring_size(cpus.len()), 2 * plan.stack as usize)
+                    let ring = map_ring(event, ring_size(self.cpus.len()), 2 * self.stack)
                         .map_err(|error| OpenError { pid, error })?;
-                    rings.push((cpu, ring));
+                    self.rings.push((cpu, ring));
                 }
             }
         }
+        Ok(())
     }
-    if rings.is_empty() {
-        let error = io::Error::from_raw_os_error(libc::ESRCH);
-        return Err(OpenError { pid: targets.first().copied().unwrap_or(0), error });
-    }
-    Ok(Opened { rings: rings.into_iter().map(|(_, ring)| ring).collect(), extra })
 }
 
 /// Maps a ring, as large as may be if it can't be as large as wanted, but for two samples at least.
@@ -464,11 +517,12 @@ impl Recording {
         &mut self,
         control: &mut Control,
         targets: &[u32],
+        processes: &[u32],
         pidfds: &[OwnedFd],
         out: &mut Out<impl Write>,
     ) -> Result<(), Broken> {
         let now = monotonic_ns();
-        for &pid in targets {
+        for &pid in processes {
             self.processes.add(pid, now, &mut |kind| self.told.push(kind));
         }
         self.say(out)?;

@@ -17,6 +17,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use super::maps_file::{self, MapLine};
 use super::output::Output;
 use super::python::{self, Python, Unsupported};
+use crate::children;
 use crate::privilege::{Caller, Target, TargetError, with_probe_rights};
 use crate::protocol::{Code, Exit, InterpreterFrame, Mapping, Note, Process, Thread, event};
 use crate::sampler::{Kernel, Placed, PythonFrame, Slice, Tables};
@@ -142,14 +143,67 @@ impl Processes {
         kernel: &mut Kernel,
         output: &mut Output<W>,
     ) -> Result<(), crate::sampler::KernelError> {
-        self.entries.insert(pid, Entry::new(Some(target), 0, now));
+        self.add(pid, Entry::new(Some(target), 0, now), now, kernel, output)?;
+        self.announce(pid, output);
+        Ok(())
+    }
+
+    fn add<W: io::Write + AsFd>(
+        &mut self,
+        pid: u32,
+        entry: Entry,
+        now: u64,
+        kernel: &mut Kernel,
+        output: &mut Output<W>,
+    ) -> Result<(), crate::sampler::KernelError> {
+        self.entries.insert(pid, entry);
         self.describe(pid);
         self.scan(pid, now, kernel, output);
         let (slice, quiet) = self.entries.get(&pid).map_or((Slice::default(), 0), |entry| (entry.slice, entry.quiet));
         kernel.set_process(pid, slice, now + quiet)?;
-        self.announce(pid, output);
         self.settle(pid, now);
         Ok(())
+    }
+
+    /// Begins to sample what processes have started before anybody looked, and so on.
+    ///
+    /// Each is in sight of the kernel program before it is asked for its own children: what it starts from then on
+    /// makes itself known.
+    pub(super) fn add_children<W: io::Write + AsFd>(
+        &mut self,
+        mut of: Vec<u32>,
+        now: u64,
+        kernel: &mut Kernel,
+        output: &mut Output<W>,
+    ) {
+        if !children::are_known() {
+            let sentence = "This kernel does not tell what a process has started, so of processes that run already \
+                            only those that are named are recorded.";
+            output.send(event::Kind::Note(Note { sentence: sentence.into() }));
+        }
+        while let Some(parent) = of.pop() {
+            for pid in children::of(parent) {
+                if self.entries.contains_key(&pid) || self.dark.contains(&pid) {
+                    continue;
+                }
+                let added = match Target::open(pid, self.caller, self.any_user) {
+                    Ok(target) => self.add(pid, Entry::new(Some(target), parent, now), now, kernel, output),
+                    Err(TargetError::Gone | TargetError::Kernel) => continue,
+                    Err(_) => {
+                        // In sight of the kernel program, so that its samples are counted.
+                        self.dark.insert(pid);
+                        kernel.set_process(pid, Slice::default(), 0)
+                    }
+                };
+                if added.is_err() {
+                    self.entries.remove(&pid);
+                    self.dark.remove(&pid);
+                    self.note_full(output);
+                    return;
+                }
+                of.push(pid);
+            }
+        }
     }
 
     /// How many processes are left.
@@ -389,7 +443,10 @@ impl Processes {
             entry.look_for_python(pid, &all, kernel, output);
         }
         // A runtime that shows late changes what the process is: it is told again, as a whole, with its next sample.
-        entry.announced &= entry.runtime == runtime;
+        if entry.runtime != runtime {
+            entry.announced = false;
+            entry.threads.clear();
+        }
         if entry.announced {
             for &at in &new {
                 output.send(event::Kind::Mapping(all[at].message(pid)));

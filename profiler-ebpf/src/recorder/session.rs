@@ -159,6 +159,10 @@ impl Session<'_> {
                 self.kernel.remove_process(wanted.pid);
             }
         }
+        if orders.children {
+            let targets = orders.targets.iter().map(|wanted| wanted.pid).collect();
+            self.processes.add_children(targets, now(), &mut self.kernel, self.output);
+        }
         for program in &orders.programs {
             self.processes.expect(program, &mut self.kernel, self.output);
         }

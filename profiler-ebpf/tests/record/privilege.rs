@@ -170,6 +170,31 @@ fn a_set_uid_program_goes_dark() {
     assert!(recording.lost(Loss::OtherUser) > 200, "{:?}", recording.lost);
 }
 
+/// The same when it runs already, below a process that may be recorded.
+#[test]
+fn a_set_uid_child_of_a_recorded_process_stays_dark() {
+    if !possible() {
+        return;
+    }
+    let (programs, program) = programs();
+    let elevated = programs.path("elevated");
+    std::fs::copy(&program, &elevated).unwrap();
+    std::fs::set_permissions(&elevated, PermissionsExt::from_mode(0o4755)).unwrap();
+    let mut shell = as_nobody(Path::new("sh"));
+    let mut shell = shell.args(["-c", "\"$0\" burn 3; true"]).arg(&elevated).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let pid = rustix::process::Pid::from_raw(i32::try_from(shell.id()).unwrap()).unwrap();
+    let pidfd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
+    let mut recording = Recording::default();
+    let mut recorder = Recorder::new(&mut by_sudo(), start(999), &[(shell.id(), pidfd)]);
+    recorder.rest(&mut recording);
+    assert!(wait(&mut shell));
+    assert_eq!(recording.failure, None);
+    assert!(recording.samples.len() < 20, "{} samples, all of the shell", recording.samples.len());
+    assert!(recording.processes.iter().all(|process| !process.executable.ends_with("/elevated")));
+    assert!(recording.lost(Loss::OtherUser) > 200, "{:?}", recording.lost);
+}
+
 /// A file that may be run but not read: its memory is not the caller's to see either.
 #[test]
 fn a_program_that_may_not_be_read_goes_dark() {
