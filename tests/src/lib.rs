@@ -16,6 +16,7 @@
 //! * [`record`](mod@record) has programs to record, and records them.
 //! * [`reference`](mod@reference) computes the same numbers from the same bytes in the most
 //!   obvious way.
+//! * [`tls`] has certificates made to order, and puts TLS before servers without.
 //! * [`large_profile`] makes the profile that speed is measured with, [`large_formats`] files of all formats.
 //!
 //! What is not here: anything of `profiler-core`. Code that is shared with the program can't
@@ -40,3 +41,4 @@ pub mod pyroscope;
 pub mod record;
 pub mod reference;
 mod stored;
+pub mod tls;

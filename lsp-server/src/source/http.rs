@@ -16,9 +16,10 @@ use reqwest::{Certificate, Client, Identity, RequestBuilder, Response, StatusCod
 use super::connection::{Connection, is_loopback};
 use super::error::{SourceError, SourceErrorKind as Kind};
 use super::progress::Progress;
+use super::unreached::{Attempt, SPEAKS_TLS};
 
 /// How long connecting may take.
-const CONNECT: Duration = Duration::from_secs(10);
+pub(super) const CONNECT: Duration = Duration::from_secs(10);
 /// The largest certificate file.
 const MAX_PEM: u64 = 1 << 20;
 /// What is kept of an answer that is no profile, to look for words in it.
@@ -30,8 +31,7 @@ pub(super) const MAX_REPLY: usize = (64 << 20) + (1 << 20);
 #[derive(Clone, Debug)]
 pub(crate) struct Http {
     client: Client,
-    server: String,
-    is_https: bool,
+    attempt: Attempt,
 }
 
 /// An answer, with its whole body.
@@ -57,8 +57,9 @@ impl Http {
         }
         let tls = &connection.tls;
         if let Some(path) = &tls.ca_file {
-            let certificates = Certificate::from_pem_bundle(&pem(path)?)
-                .map_err(|_| SourceError::input(format!("{}: it holds no certificates in PEM", path.display())))?;
+            let certificates = Certificate::from_pem_bundle(&pem(path)?).ok().filter(|some| !some.is_empty());
+            let certificates = certificates
+                .ok_or_else(|| SourceError::input(format!("{}: it holds no certificates in PEM", path.display())))?;
             builder = builder.tls_certs_merge(certificates);
         }
         if let Some(identity) = identity(connection)? {
@@ -70,7 +71,7 @@ impl Http {
         let client = builder
             .build()
             .map_err(|error| SourceError::input(format!("the connection can't be set up: {}", innermost(&error))))?;
-        Ok(Self { client, server: connection.server(), is_https: connection.address.scheme() == "https" })
+        Ok(Self { client, attempt: Attempt::at(connection) })
     }
 
     /// The client, to begin a request with.
@@ -80,7 +81,7 @@ impl Http {
 
     /// The host, for sentences.
     pub(crate) fn server(&self) -> &str {
-        &self.server
+        &self.attempt.server
     }
 
     /// Sends a request and reads the whole answer, within a deadline and a bound.
@@ -117,14 +118,18 @@ impl Http {
         Ok(Reply { status, headers, body: body.freeze() })
     }
 
-    /// What went wrong before there was an answer.
+    /// Whom it reaches and how, for when it doesn't.
+    pub(super) fn attempt(&self) -> &Attempt {
+        &self.attempt
+    }
+
     fn failure(&self, error: &reqwest::Error) -> SourceError {
-        failure_in_words(&self.server, self.is_https, error.is_timeout(), error)
+        self.attempt.failure(error.is_timeout(), error)
     }
 
     /// An error of this server.
     pub(crate) fn error(&self, kind: Kind, detail: impl Into<String>) -> SourceError {
-        SourceError::new(kind, &self.server, detail)
+        SourceError::new(kind, self.server(), detail)
     }
 
     /// The failure that a status stands for; `None` when it is a success.
@@ -142,7 +147,7 @@ impl Http {
         }
         // Go's servers say this in plain text.
         if status == StatusCode::BAD_REQUEST
-            && !self.is_https
+            && !self.attempt.is_https
             && reply.body.ends_with(b"HTTP request to an HTTPS server.\n")
         {
             return Some(self.error(Kind::Tls, SPEAKS_TLS));
@@ -162,53 +167,6 @@ impl Http {
         let retry_after = reply.headers.get(RETRY_AFTER).and_then(|it| it.to_str().ok()?.parse().ok());
         Some(SourceError { retry_after: retry_after.map(Duration::from_secs), ..self.error(kind, detail) })
     }
-}
-
-const SPEAKS_TLS: &str = "it speaks TLS, the address says plain HTTP; write https instead of http";
-const SPEAKS_PLAIN: &str =
-    "it speaks plain HTTP, the address says TLS; write http instead of https, or use another port";
-
-/// What went wrong below HTTP, as a sentence. TLS that only one side speaks shows in many ways.
-pub(super) fn failure_in_words(
-    server: &str,
-    is_https: bool,
-    is_timeout: bool,
-    error: &(dyn std::error::Error + 'static),
-) -> SourceError {
-    let chain = chain(error);
-    let has = |part: &str| chain.iter().any(|text| text.contains(part));
-    let detail = chain.last().cloned().unwrap_or_default();
-    let new = |kind, detail: String| SourceError::new(kind, server, detail);
-    if is_https && (has("InvalidContentType") || has("corrupt message")) {
-        return new(Kind::Tls, SPEAKS_PLAIN.to_owned());
-    }
-    if is_https && has("tls handshake eof") {
-        return new(Kind::Tls, "it broke off the handshake; perhaps it speaks plain HTTP, then write http".to_owned());
-    }
-    if has("certificate") {
-        return new(
-            Kind::Tls,
-            format!("its certificate is not believed ({detail}); set source.caFile to the authority it is from"),
-        );
-    }
-    if !is_https && (has("invalid HTTP version parsed") || has("frame with invalid size") || has("HTTP_1_1_REQUIRED")) {
-        return new(Kind::Tls, "it speaks TLS or no HTTP at all, the address says plain HTTP; try https".to_owned());
-    }
-    if is_timeout || has("timed out") {
-        return new(Kind::Timeout, format!("{} s to connect", CONNECT.as_secs()));
-    }
-    new(Kind::Network, detail)
-}
-
-/// An error and what is behind it, the cause last.
-fn chain(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
-    let mut texts = vec![error.to_string()];
-    let mut next = error.source();
-    while let Some(error) = next {
-        texts.push(error.to_string());
-        next = error.source();
-    }
-    texts
 }
 
 fn innermost(error: &reqwest::Error) -> String {

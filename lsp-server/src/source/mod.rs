@@ -24,6 +24,7 @@
 //! | `snapshot` | the newest state of each instance, for what must not be added up over a time |
 //! | `http`, `parca`, `pyroscope`, `pprof_http` | the wire |
 //! | [`error`] | every sentence about a failure |
+//! | `unreached` | what there is to say where there was no answer |
 //! | [`sources`] | cache, single flight, retries |
 //!
 //! A new kind of server is a file with a [`ProfileSource`], a [`Kind`] and its line in [`open`].
@@ -45,6 +46,7 @@ pub mod settings;
 mod snapshot;
 pub mod sources;
 pub mod time;
+mod unreached;
 mod wire;
 
 use std::fmt;

@@ -16,6 +16,7 @@ use super::error::{SourceError, SourceErrorKind as Kind};
 use super::http::{self, Http, Reply};
 use super::parca::{channel, failure};
 use super::progress::Progress;
+use super::unreached::Attempt;
 use crate::otlp::ExportResponse;
 
 /// The path of profiles, where an address has none.
@@ -122,10 +123,8 @@ fn is_protobuf(reply: &Reply) -> bool {
 }
 
 async fn over_grpc(connection: &Connection, request: Bytes) -> Result<ExportResponse, SourceError> {
-    let server = connection.server();
-    let in_words = |error: &(dyn std::error::Error + 'static)| {
-        http::failure_in_words(&server, connection.address.scheme() == "https", false, error)
-    };
+    let attempt = Attempt::at(connection);
+    let in_words = |error: &(dyn std::error::Error + 'static)| attempt.failure(false, error);
     // Cut into its parts, without copying them.
     let request = Request::decode(request).map_err(|error| SourceError::input(error.to_string()))?;
     let mut client = tonic::client::Grpc::new(channel(connection)?);
@@ -139,7 +138,7 @@ async fn over_grpc(connection: &Connection, request: Bytes) -> Result<ExportResp
                 return Err(in_words(source));
             }
             let code = u32::try_from(i32::from(status.code())).unwrap_or(2);
-            Err(failure(&server, code, status.message(), DEADLINE))
+            Err(failure(&attempt.server, code, status.message(), DEADLINE))
         }
     }
 }

@@ -189,9 +189,7 @@ impl Caller {
         A: Message + Default + 'static,
     {
         let mut client = tonic::client::Grpc::new(channel).max_decoding_message_size(MAX_REPLY);
-        let in_words = |error: &(dyn std::error::Error + 'static)| {
-            http::failure_in_words(self.server(), self.connection.address.scheme() == "https", false, error)
-        };
+        let in_words = |error: &(dyn std::error::Error + 'static)| self.http.attempt().failure(false, error);
         client.ready().await.map_err(|error| in_words(&error))?;
         let mut request = tonic::Request::new(request.clone());
         request.set_timeout(deadline);
