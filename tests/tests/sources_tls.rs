@@ -265,7 +265,8 @@ fn files_that_are_no_certificates_are_named() {
     std::fs::write(machine.0.path().join("none.pem"), "nothing").expect("writing a file");
     expect![[r#"
         perflens: FOLDER/none.pem: it holds no certificates in PEM
-    "#]].assert_eq(&said(&machine));
+    "#]]
+    .assert_eq(&said(&machine));
     authority.write_to(machine.0.path());
     let machine_of = |line: &str| {
         let machine = Machine::new(&format!("https://{}", parca.http.address()), None, None);
