@@ -23,23 +23,35 @@ pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| match std::env::var_os("PERFLENS_BIN") {
         Some(path) => path.into(),
-        None => build(),
+        None => build("perflens", "perflens"),
     })
 }
 
-fn build() -> PathBuf {
+/// The program that is given privileges; where `PERFLENS_BIN` is set, that beside it.
+///
+/// # Panics
+/// When it can't be built.
+pub fn recorder() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| {
+        let beside = std::env::var_os("PERFLENS_BIN").map(|path| Path::new(&path).with_file_name("perflens-record"));
+        beside.filter(|path| path.is_file()).unwrap_or_else(|| build("profiler-ebpf", "perflens-record"))
+    })
+}
+
+fn build(package: &str, program: &str) -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(["build", "--package", "perflens", "--bin", "perflens", "--message-format", "json-render-diagnostics"])
+        .args(["build", "--package", package, "--bin", program, "--message-format", "json-render-diagnostics"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stderr(Stdio::inherit())
         .output()
         .expect("running cargo");
-    assert!(output.status.success(), "building perflens failed");
+    assert!(output.status.success(), "building {program} failed");
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .filter(|message| message["target"]["name"] == "perflens")
+        .filter(|message| message["target"]["name"] == program)
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
         .expect("cargo says where the program is")
 }

@@ -116,7 +116,11 @@ impl Ground {
 
     /// A command of perflens, in the project.
     pub fn perflens(&self, user: User) -> Command {
-        let program = self.path().join("perflens");
+        self.perflens_at(&self.path().join("perflens"), user)
+    }
+
+    /// The same by a program that is installed somewhere.
+    pub fn perflens_at(&self, program: &Path, user: User) -> Command {
         let mut command = match user {
             User::Same => Command::new(program),
             User::Ordinary => {

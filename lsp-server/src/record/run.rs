@@ -292,6 +292,9 @@ fn try_way(
             }
             Ok(Message::Over(error)) => {
                 break error.or_else(|| sent.err().map(|error| error.to_string())).unwrap_or_else(|| match way {
+                    Way::Elevated { by: "sudo", .. } => {
+                        "sudo did not start the recorder; it asks for no password here: sudo -v before it".to_owned()
+                    }
                     Way::Elevated { by, .. } => format!("{by} did not start the recorder"),
                     _ => "the recorder ended at once".to_owned(),
                 });
@@ -306,7 +309,8 @@ fn try_way(
 /// The reading thread.
 fn read(stdout: std::process::ChildStdout, to: &SyncSender<Message>) {
     let over = match helper::events(stdout) {
-        Err(_) => Some("the recorder did not begin".to_owned()),
+        // Nothing was said, or what is no word of a recorder's: whoever tried knows why that may be.
+        Err(_) => None,
         Ok(mut events) => loop {
             match helper::next(&mut events) {
                 Ok(Some(kind)) => {
