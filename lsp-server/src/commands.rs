@@ -148,6 +148,15 @@ const RUNNABLE: Argument = Argument {
     example: "parse_words",
 };
 
+const FUNCTION: Argument = Argument {
+    name: "name",
+    takes: Takes::Text,
+    required: false,
+    doc: "The name of a function with a lens. Lenses send their own, as the lines that they were made for may have \
+          moved since: it is then about the one of this name, the nearest to the line.",
+    example: "words::measure",
+};
+
 const RANGE: Argument = Argument {
     name: "range",
     takes: Takes::Text,
@@ -402,7 +411,7 @@ pub const COMMANDS: &[Command] = &[
         name: "showActions",
         title: "Show what can be done here",
         doc: "Offers what can be done with the cost of a line or function. Lenses run it.",
-        arguments: &[FILE.required(), LINE.required()],
+        arguments: &[FILE.required(), LINE.required(), FUNCTION],
     },
     Command {
         name: "showCallers",
@@ -582,6 +591,7 @@ pub enum CommandCall {
     ShowActions {
         file: String,
         line: u32,
+        name: Option<String>,
     },
     ShowCallers {
         file: String,

@@ -343,6 +343,39 @@ fn a_click_on_a_lens_runs_a_command_that_works() {
     }
 }
 
+/// An editor keeps the lenses that it has drawn for a moment after an edit above them.
+#[test]
+fn a_click_on_a_lens_is_about_its_function_after_its_line_has_moved() {
+    let scene = Scene::demo();
+    for shows_answers in [false, true] {
+        let mut capabilities = editor("vscode").capabilities();
+        capabilities["experimental"] = json!({ "perflens": { "showsAnswers": shows_answers } });
+        let mut client = scene.editor(editor("vscode")).param("capabilities", capabilities).start();
+        let mut document = client.open_document(&scene.path("src/main.rs"));
+        let uri = document.uri.clone();
+        client.until("lenses", |client| client.lenses(&uri).iter().any(|lens| lens.contains("function")).then_some(()));
+        let lenses = client.request("textDocument/codeLens", json!({ "textDocument": { "uri": uri } }));
+        let drawn = lenses.as_array().expect("lenses").iter().find(|lens| lens["range"]["start"]["line"] == 5);
+        let arguments = drawn.expect("a lens")["command"]["arguments"].clone();
+        client.edit(&mut document, (0, 0), (0, 0), "// one\n// two\n// three\n");
+
+        let answer = client.command("perflens.showActions", arguments);
+        let commands = if shows_answers { &answer["choices"] } else { &answer };
+        if shows_answers {
+            assert_eq!(answer["line"], 9, "from 1, as it is now");
+        }
+        let callers = commands.as_array().expect("commands").iter().find(|each| {
+            each["title"].as_str().is_some_and(|title| title.ends_with("callers and callees of this function"))
+        });
+        assert_eq!(callers.expect("callers")["arguments"][0]["line"], 9, "{answer}");
+
+        let gone = json!([{ "file": uri, "line": 6, "name": "none" }]);
+        let error =
+            client.refused("workspace/executeCommand", json!({ "command": "perflens.showActions", "arguments": gone }));
+        assert_eq!(error["message"], "main.rs shows no cost of none any more");
+    }
+}
+
 #[test]
 fn functions_of_few_samples_say_so() {
     let scene = Scene::new(

@@ -246,18 +246,16 @@ async function here({ file, line }: Arguments): Promise<Here | undefined> {
 
 /** What the server offers for a line, in a list. */
 async function showActions(parts: Parts, args: Arguments): Promise<void> {
+  const { client } = parts;
   const at = await here(args);
   if (at === undefined) return;
-  const position = { line: at.line - 1, character: 0 };
-  const offered = await parts.client.ask(protocol.codeActions, {
-    textDocument: { uri: parts.client.uri(at.document) },
-    range: { start: position, end: position },
-    context: { diagnostics: [] },
-  });
-  const commands = (offered ?? []).filter((each): each is Command => typeof each.command === "string");
-  const items = commands.map((command) => ({ label: sentence(command.title.replace("perflens: ", "")), command }));
+  const asked = { file: client.uri(at.document), line: at.line, ...named(args) };
+  const offered = (await client.run("showActions", asked)) as { line: number; choices: Command[] } | undefined;
+  if (offered === undefined) return;
+  const items = offered.choices.map((command) => ({ label: sentence(command.title.replace("perflens: ", "")), command }));
   const flamegraph = { label: "Flame graph", command: { title: "", command: "perflens.showFlamegraph" } as Command };
-  const picked = await vscode.window.showQuickPick([...items, flamegraph], { placeHolder: `${path.basename(at.document.fileName)}:${at.line}` });
+  const placeHolder = `${path.basename(at.document.fileName)}:${offered.line}`;
+  const picked = await vscode.window.showQuickPick([...items, flamegraph], { placeHolder });
   if (picked === undefined) return;
   await runByHand(parts, picked.command.command.replace("perflens.", ""), (picked.command.arguments as unknown[] | undefined)?.[0]);
 }

@@ -2,15 +2,7 @@
 // describes them. Lines and columns count from 0 where the page says "now", from 1 where it speaks
 // of the profile.
 
-import {
-  NotificationType,
-  RequestType,
-  type CodeAction,
-  type CodeActionParams,
-  type Command,
-  type Range,
-  type TextDocumentIdentifier,
-} from "vscode-languageclient/node";
+import { NotificationType, RequestType, type Range, type TextDocumentIdentifier } from "vscode-languageclient/node";
 
 export interface HeatLine {
   line: number;
@@ -121,6 +113,3 @@ export const callers = new RequestType<AtDocument & { line: number; of?: Subject
 export const flamegraph = new RequestType<{ top?: number }, Flamegraph | null, void>("perflens/flamegraph");
 export const status = new RequestType<object, Status[], void>("perflens/status");
 export const query = new RequestType<object, Query, void>("perflens/query");
-
-/** Of the protocol itself: asked of this server alone, not of all that the editor knows. */
-export const codeActions = new RequestType<CodeActionParams, (Command | CodeAction)[] | null, void>("textDocument/codeAction");

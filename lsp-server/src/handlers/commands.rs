@@ -11,7 +11,7 @@ use tower_lsp::jsonrpc::Error;
 
 use super::ext::{Callers, Neighbour};
 use super::hotspots::Hotspot;
-use super::{actions, bases, calls, ext, filters, hotspots, invalid, matches, on_pool, places, remote, status};
+use super::{actions, bases, calls, ext, filters, hotspots, invalid, lenses, matches, on_pool, places, remote, status};
 use crate::commands::{CommandCall, RecordedEvent, Subject};
 use crate::config::HintMode;
 use crate::loader::{Input, RECEIVED};
@@ -95,7 +95,7 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
             let rows = ext::hotspots(&session.state(), &ext::HotspotsParams { by, top });
             return Ok(json!(rows));
         }
-        CommandCall::ShowActions { file, line } => return show_actions(session, &file, line),
+        CommandCall::ShowActions { file, line, name } => return show_actions(session, &file, line, name.as_deref()),
         CommandCall::ShowCallers { file, line, of } => {
             let of = of.unwrap_or(Subject::Line);
             let snapshot = snapshot(&session.state(), &file)?;
@@ -420,11 +420,23 @@ fn value_type_offer(choice: &str) -> Command {
     }
 }
 
-fn show_actions(session: &Arc<Session>, file: &str, line: u32) -> Result<Value, Error> {
-    let commands = {
+fn show_actions(session: &Arc<Session>, file: &str, line: u32, named: Option<&str>) -> Result<Value, Error> {
+    let (commands, line, shows_answers) = {
         let state = session.state();
-        actions::at_line(&snapshot(&state, file)?, line.saturating_sub(1))
+        let snapshot = snapshot(&state, file)?;
+        let at = line.saturating_sub(1);
+        let at = match named {
+            Some(named) => lenses::line_of(&snapshot, named, at).ok_or_else(|| {
+                let file = snapshot.document.path.file_name().unwrap_or_default().to_string_lossy();
+                invalid(format!("{file} shows no cost of {} any more", shown_within(named, 60)))
+            })?,
+            None => at,
+        };
+        (actions::at_line(&snapshot, at), at + 1, state.capabilities.shows_answers)
     };
+    if shows_answers {
+        return Ok(json!({ "line": line, "choices": commands }));
+    }
     let titles: Vec<String> = commands
         .iter()
         .map(|command| command.title.trim_start_matches("perflens: ").to_owned())

@@ -28,27 +28,52 @@ pub fn lenses(snapshot: &Snapshot) -> Vec<CodeLens> {
 }
 
 fn cost_lenses(snapshot: &Snapshot) -> Vec<CodeLens> {
-    let config = &snapshot.config.lens;
-    let min_basis_points = super::basis_points(config.min_share.get());
-    let settings = Settings { min_basis_points, ..super::base_settings(&snapshot.config) };
-    let document = &snapshot.document;
-    let buffer_lines = document.map.buffer_lines();
-    rows(snapshot, &settings)
+    placed(snapshot)
         .into_iter()
-        .filter_map(|lens| {
-            let line = u32::try_from(buffer_lines.get(lens.line)?).ok()?;
-            let arguments = serde_json::json!({ "file": document.uri, "line": line + 1 });
-            Some(CodeLens {
+        .map(|Placed { line, name, text }| {
+            let arguments = serde_json::json!({ "file": snapshot.document.uri, "line": line + 1, "name": name });
+            CodeLens {
                 range: Range::new(Position::new(line, 0), Position::new(line, 0)),
                 command: Some(Command {
-                    title: lens.text,
+                    title: text,
                     command: "perflens.showActions".to_owned(),
                     arguments: Some(vec![arguments]),
                 }),
                 data: None,
-            })
+            }
         })
         .collect()
+}
+
+/// A lens about costs, as it is in the document now.
+struct Placed {
+    /// From 0.
+    line: u32,
+    /// The function that it is about.
+    name: String,
+    text: String,
+}
+
+fn placed(snapshot: &Snapshot) -> Vec<Placed> {
+    let Some(view) = &snapshot.view else { return Vec::new() };
+    let min_basis_points = super::basis_points(snapshot.config.lens.min_share.get());
+    let settings = Settings { min_basis_points, ..super::base_settings(&snapshot.config) };
+    let buffer_lines = snapshot.document.map.buffer_lines();
+    let lenses = rows(snapshot, &settings).into_iter();
+    lenses
+        .filter_map(|lens| {
+            let line = u32::try_from(buffer_lines.get(lens.line)?).ok()?;
+            let name = view.analysis.costs.functions[*lens.functions.first()?].name.clone();
+            Some(Placed { line, name, text: lens.text })
+        })
+        .collect()
+}
+
+/// The line (from 0) of the lens about a function, of several the nearest to a line: what was shown for that may be
+/// clicked after it has moved. `None` if there is no such lens any more.
+pub(super) fn line_of(snapshot: &Snapshot, name: &str, near: u32) -> Option<u32> {
+    let named = placed(snapshot).into_iter().filter(|lens| lens.name == name);
+    named.map(|lens| lens.line).min_by_key(|line| line.abs_diff(near))
 }
 
 /// The lenses of the document's file, at lines of the profile.

@@ -113,17 +113,13 @@ end
 
 --- What the server offers for the line of the cursor.
 local function show_actions(arguments)
-  local line = (tonumber(arguments.line) or vim.api.nvim_win_get_cursor(0)[1]) - 1
-  local buffer = arguments.file and vim.uri_to_bufnr(arguments.file) or vim.api.nvim_get_current_buf()
-  local position = { line = line, character = 0 }
-  client.ask('textDocument/codeAction', {
-    textDocument = vim.lsp.util.make_text_document_params(buffer),
-    range = { start = position, ['end'] = position },
-    context = { diagnostics = {} },
-  }, buffer, function(actions)
-    if not actions or #actions == 0 then return vim.notify('perflens: this line has no cost') end
-    vim.ui.select(actions, {
-      prompt = ('Line %d'):format(line + 1),
+  local here = ask.here()
+  local at = { file = arguments.file or here.file, line = tonumber(arguments.line) or here.line, name = arguments.name }
+  client.execute('showActions', at, function(offered)
+    if type(offered) ~= 'table' then return end
+    if #offered.choices == 0 then return vim.notify('perflens: this line has no cost') end
+    vim.ui.select(offered.choices, {
+      prompt = ('Line %d'):format(offered.line),
       format_item = function(action) return (action.title:gsub('^perflens: ', '')) end,
     }, function(action)
       if action then M.run(action.command:gsub('^perflens%.', ''), (action.arguments or {})[1] or {}) end
