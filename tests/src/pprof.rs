@@ -11,6 +11,8 @@ use std::io::Write;
 
 use prost::Message;
 
+use crate::stored::inflate;
+
 pub use messages::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType};
 
 /// The messages of `perftools.profiles`. Names, numbers and meaning are those of
@@ -271,6 +273,11 @@ fn as_i64(index: usize) -> i64 {
 /// The plain bytes of a profile: fields in order, integers packed.
 pub fn raw(profile: &Profile) -> Vec<u8> {
     profile.encode_to_vec()
+}
+
+/// Reads a profile, packed or not; `None` when it is none.
+pub fn read(bytes: &[u8]) -> Option<Profile> {
+    Profile::decode(&inflate(bytes)[..]).ok()
 }
 
 /// One gzip member.

@@ -61,9 +61,13 @@ impl FakeParca {
     /// Starts an empty server that everybody may ask.
     pub fn start() -> Self {
         let parca = Arc::<Mutex<Parca>>::default();
-        let own = Arc::clone(&parca);
-        let http = HttpServer::start(move |asked| lock(&own).answer(asked));
-        Self { http, parca }
+        Self { http: serve(&parca, "127.0.0.1:0"), parca }
+    }
+
+    /// Answers at another address from now on, and no longer at this one: what is under way there
+    /// breaks off. What is known stays; who asked what is forgotten.
+    pub fn move_to(&mut self, address: &str) {
+        self.http = serve(&self.parca, address);
     }
 
     /// The server, to look at or to change.
@@ -82,6 +86,11 @@ impl FakeParca {
     }
 }
 
+fn serve(parca: &Arc<Mutex<Parca>>, address: &str) -> HttpServer {
+    let own = Arc::clone(parca);
+    HttpServer::start_at(address, move |asked| lock(&own).answer(asked))
+}
+
 fn lock(parca: &Mutex<Parca>) -> MutexGuard<'_, Parca> {
     parca.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -95,7 +104,14 @@ impl Parca {
     /// # Panics
     /// When the server would not take it.
     pub fn store(&mut self, name: &str, labels: &[(&str, &str)], time_ns: i64, profile: &str) {
-        let mut profile = Mini::parse(profile).profile;
+        self.store_profile(name, labels, time_ns, Mini::parse(profile).profile);
+    }
+
+    /// Stores a profile, taken at a time.
+    ///
+    /// # Panics
+    /// When the server would not take it.
+    pub fn store_profile(&mut self, name: &str, labels: &[(&str, &str)], time_ns: i64, mut profile: pprof::Profile) {
         profile.time_nanos = time_ns;
         let mut all = BTreeMap::from([("__name__".to_owned(), name.to_owned())]);
         all.extend(labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
