@@ -70,20 +70,31 @@ impl Ground {
         Self::built(name, "go", "go", &["build"])
     }
 
+    /// With a C++ program.
+    pub fn cpp(name: &str) -> (Self, PathBuf) {
+        Self::built(name, "cpp", "g++", &["-O2", "-g", "-fomit-frame-pointer"])
+    }
+
     fn built(name: &str, ending: &str, compiler: &str, flags: &[&str]) -> (Self, PathBuf) {
         let ground = Self::new();
-        let (source, program) = (ground.source(&format!("{name}.{ending}")), ground.work().join(name));
+        let program = ground.compile(&format!("{name}.{ending}"), name, compiler, flags);
+        (ground, program)
+    }
+
+    /// Builds a program in the project from a source file of `tests/programs`.
+    pub fn compile(&self, source: &str, name: &str, compiler: &str, flags: &[&str]) -> PathBuf {
+        let (source, program) = (self.source(source), self.work().join(name));
         let output = Command::new(compiler)
             .args(flags)
             .arg("-o")
             .arg(&program)
             .arg(source.file_name().expect("it is a file"))
-            .current_dir(ground.work())
+            .current_dir(self.work())
             .env("GOFLAGS", "-buildvcs=false")
             .output()
             .unwrap_or_else(|error| panic!("{compiler}, which tests need: {error}"));
         assert!(output.status.success(), "{compiler}: {}", String::from_utf8_lossy(&output.stderr));
-        (ground, program)
+        program
     }
 
     /// Puts a source file of `tests/programs` into the project.
@@ -149,6 +160,42 @@ impl Ground {
         let args: Vec<&str> =
             ["--workspace", work.to_str().expect("a plain path")].iter().chain(args).copied().collect();
         report_bytes(bytes, &args)
+    }
+
+    /// What the recorded profile says of itself: how it was made, what is missing.
+    pub fn comments(&self) -> Vec<String> {
+        let packed = std::fs::File::open(self.profile()).expect("the profile was written");
+        let mut bytes = Vec::new();
+        flate2::read::MultiGzDecoder::new(packed).read_to_end(&mut bytes).expect("it is packed");
+        let profile = <crate::pprof::Profile as prost::Message>::decode(&*bytes).expect("it is a profile");
+        let texts = profile.comment.iter().map(|&at| &profile.string_table[usize::try_from(at).expect("an index")]);
+        texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect()
+    }
+
+    /// Asserts that no sample is missing for a reason of ours. A machine whose host takes its CPUs away has fewer
+    /// strokes of the clock, which is said as well.
+    #[track_caller]
+    pub fn assert_nothing_lost(&self) {
+        let comments = self.comments();
+        let is_ours = |note: &String| note.contains(" lost ") && !note.contains("the kernel held sampling back");
+        assert!(!comments.is_empty() && !comments.iter().any(is_ours), "{comments:?}");
+    }
+
+    /// Asserts that so many in a hundred stacks are whole, but for the first ones of each process.
+    #[track_caller]
+    pub fn assert_whole(&self, report: &Report, percent: i64, processes: i64) {
+        /// Samples of a process's first moments, whose stacks may end early.
+        const FIRST: i64 = 5;
+        let comments = self.comments();
+        let note = comments.iter().find_map(|note| {
+            let (complete, rest) = note.split_once(" of ")?;
+            let (all, _) = rest.split_once(" stacks are complete")?;
+            Some((complete.parse::<i64>().ok()?, all.parse::<i64>().ok()?))
+        });
+        let samples = report.profile.samples.expect("samples are counted");
+        let (complete, all) = note.unwrap_or((samples, samples));
+        assert!(all >= 100, "{all} samples");
+        assert!(all - complete <= all * (100 - percent) / 100 + FIRST * processes, "{comments:?}");
     }
 
     /// The row of a line of a source file.

@@ -40,7 +40,8 @@ fn c_without_frame_pointers_has_its_lines_and_shares() {
     assert_near(share(&ground, &report, "hot.c", "/* three quarters */"), 75.0);
     assert_near(share(&ground, &report, "hot.c", "/* one quarter */"), 25.0);
     assert!(percent(report.function("main").costs.cumulative, report.profile.total) > 95.0);
-    assert!(report.profile.notes.iter().all(|note| !note.contains("lost")), "{:?}", report.profile.notes);
+    ground.assert_nothing_lost();
+    ground.assert_whole(&report, 99, 1);
 }
 
 #[test]

@@ -77,6 +77,11 @@ impl JitFiles {
         self.maps.keys().chain(self.dumps.keys()).copied().collect()
     }
 
+    /// Whether a process has told names of its code.
+    pub(crate) fn has(&self, process: u32) -> bool {
+        self.maps.contains_key(&process) || self.dumps.contains_key(&process)
+    }
+
     /// The perf map of a process, if there is one that may be trusted.
     pub(crate) fn map(&self, process: u32) -> Option<&File> {
         self.maps.get(&process)

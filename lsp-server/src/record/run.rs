@@ -19,7 +19,7 @@ use profiler_ebpf::protocol::{EndReason, EventKind, FailureKind, Method, Start, 
 use super::held::{self, CommandLine, Held, Running};
 use super::helper::{self, Chances, Elevation, Missing, Recorder, Way, method_in_words};
 use super::stacks::Stacks;
-use super::tools::Preparation;
+use super::tools::{self, Preparation};
 
 /// How long a recorder may take until it has begun. Whoever types a password needs longer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -225,12 +225,13 @@ fn begin(
     Err(why)
 }
 
-/// The program that a held command will be, so that the recorder can get ready for it.
+/// The program that a held command will be, and what it loads by itself, so that the recorder can get ready for it.
 fn programs(target: &Target) -> Vec<String> {
     let Target::Command(command) = target else { return Vec::new() };
     let program = super::find_program(&command.program, command.folder.as_deref());
     let program = program.and_then(|program| std::path::absolute(program).ok());
-    program.and_then(|program| program.into_os_string().into_string().ok()).into_iter().collect()
+    let later = program.as_deref().and_then(tools::loaded_later);
+    program.into_iter().chain(later).filter_map(|path| path.into_os_string().into_string().ok()).collect()
 }
 
 /// What to ask for, and what instead where that is impossible.

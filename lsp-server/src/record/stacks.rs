@@ -208,6 +208,8 @@ impl Stacks {
         for (row, instance) in (0..).zip(&self.processes) {
             if instance.runs_code_in_no_file {
                 self.jit.look_at_the_end(row, instance.process.pid, instance.process.namespace_pid);
+                let note = unnamed(&instance.process).filter(|_| !self.jit.has(row));
+                self.notes.extend(note.filter(|_| self.notes.len() < MAX_NOTES));
             }
         }
     }
@@ -529,6 +531,22 @@ impl Instance {
         let after = self.mappings.partition_point(|&(start, ..)| start <= address);
         let &(_, end, place) = self.mappings.get(after.checked_sub(1)?)?;
         (address < end).then_some(place)
+    }
+}
+
+/// What makes a runtime name the code that it compiles, where it did not.
+fn unnamed(process: &Process) -> Option<String> {
+    let pid = process.pid;
+    match process.executable.rsplit('/').next()? {
+        "java" => Some(format!(
+            "Java process {pid} names its methods when it is asked: run jcmd {pid} Compiler.perfmap while it is recorded; whole \
+             stacks need -XX:+PreserveFramePointer from its start"
+        )),
+        "node" | "nodejs" => Some(format!(
+            "Node.js process {pid} names its functions when it was started with --perf-basic-prof; or use node --cpu-prof and \
+             open its file"
+        )),
+        _ => None,
     }
 }
 

@@ -2,7 +2,7 @@
 //! runtime that has to be told to name its code.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::held::CommandLine;
 use super::helper::program_name;
@@ -69,6 +69,17 @@ pub(crate) fn prepare(command: &CommandLine) -> Preparation {
         _ if is_python(&name) => python(&name),
         _ => Preparation::default(),
     }
+}
+
+/// Libraries that a program loads itself without naming them, next to it: the recorder can get ready for them as well.
+pub(crate) fn loaded_later(program: &Path) -> Option<PathBuf> {
+    if program.file_name()? != "java" {
+        return None;
+    }
+    // What is on the PATH is a link to a link.
+    let program = program.canonicalize().ok()?;
+    let library = program.parent()?.parent()?.join("lib/server/libjvm.so");
+    library.is_file().then_some(library)
 }
 
 /// Everything before `--`.
@@ -242,6 +253,22 @@ mod tests {
             ./app run =>  | -
         "#]]
         .assert_eq(&text.concat());
+    }
+
+    #[test]
+    fn the_library_of_java_is_found_by_its_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for file in ["jdk/bin/java", "jdk/lib/server/libjvm.so", "other/bin/java"] {
+            std::fs::create_dir_all(at(file).parent().unwrap()).unwrap();
+            std::fs::write(at(file), "").unwrap();
+        }
+        std::os::unix::fs::symlink("jdk/bin/java", at("java")).unwrap();
+        let library = at("jdk/lib/server/libjvm.so").canonicalize().unwrap();
+        assert_eq!(loaded_later(&at("java")), Some(library.clone()));
+        assert_eq!(loaded_later(&at("jdk/bin/java")), Some(library.clone()));
+        assert_eq!(loaded_later(&at("other/bin/java")), None);
+        assert_eq!(loaded_later(&library), None);
     }
 
     #[test]
