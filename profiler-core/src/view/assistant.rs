@@ -26,6 +26,7 @@ use crate::attribute::analysis::{Analysis, ComparedTo};
 use crate::attribute::{GroupId, LineRow, Place};
 use crate::measure::{Scale, Unit};
 use crate::paths::generated;
+use crate::profile::ValueType;
 
 /// Lines of code around what costs, and the most of all.
 const AROUND: usize = 3;
@@ -298,11 +299,9 @@ impl Writer<'_> {
         else {
             return String::new();
         };
-        let caption = Sentence::default().data(name).text(format!(
-            ", lines {} to {}, costs in the margin",
-            shown.start(),
-            shown.end()
-        ));
+        let (first, last) = (shown.start(), shown.end());
+        let place = if first == last { format!("line {first}") } else { format!("lines {first} to {last}") };
+        let caption = Sentence::default().data(name).text(format!(", {place}, costs in the margin"));
         document.table(caption, table, footers);
         let left = lines.count().saturating_sub(shown.count());
         let said = match left {
@@ -400,7 +399,7 @@ fn meaning(analysis: &Analysis, is_comparison: bool) -> Vec<Sentence> {
         "self: what the line's own instructions cost. with calls: what passes the line, everything it calls included."
     };
     let difference = "pp: percentage points of the share of each side's total. ≈: within what chance alone would do.";
-    let mut words = vec![Sentence::new(Measured::of(analysis).meaning()), Sentence::new(own)];
+    let mut words = vec![Measured::of(analysis).meaning(analysis.selected()), Sentence::new(own)];
     words.extend(is_comparison.then(|| Sentence::new(difference)));
     words
 }
@@ -417,6 +416,7 @@ fn question(analysis: &Analysis, is_comparison: bool) -> &'static str {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Measured {
     OnCpu,
+    OnGpu,
     Waiting,
     Wall,
     Time,
@@ -424,47 +424,78 @@ enum Measured {
     InUse,
     Bytes,
     Goroutines,
-    Objects,
+    ObjectsAllocated,
+    ObjectsInUse,
     Waits,
+    Faults,
+    Samples,
     Count,
+    Other,
 }
 
 impl Measured {
     fn of(analysis: &Analysis) -> Self {
-        let profile = &analysis.profile;
+        let (profile, selected) = (&analysis.profile, analysis.selected());
         let scale = Scale::for_people(profile.value_types(), profile.meta(), analysis.value_type);
-        let kind = analysis.selected().kind.to_lowercase();
-        let has = |words: &[&str]| words.iter().any(|word| kind.contains(word));
+        // What samples stand for is said of their period.
+        let period_type = profile.meta().period_type.as_ref().filter(|_| scale.period().is_some());
+        let kind = period_type.unwrap_or(selected).kind.to_lowercase();
+        let begins = |stems: &[&str]| {
+            let mut words = kind.split(|letter: char| !letter.is_alphanumeric());
+            words.any(|word| stems.iter().any(|stem| word.starts_with(stem)))
+        };
+        let is_off_cpu = ["off-cpu", "offcpu", "off_cpu", "off cpu"].iter().any(|name| kind.contains(name));
+        let is_in_use = || kind.contains("in_use") || begins(&["inuse", "live", "retained", "peak"]);
+        let is_wait = || begins(&["delay", "wait", "block", "lock", "mutex", "contention", "park"]);
         match scale.unit() {
-            Unit::Nanoseconds if has(&["off-cpu", "offcpu", "off_cpu"]) => Self::Waiting,
-            Unit::Nanoseconds if has(&["wall"]) => Self::Wall,
-            Unit::Nanoseconds if has(&["cpu"]) => Self::OnCpu,
-            Unit::Nanoseconds if has(&["delay", "wait", "block", "lock", "mutex", "contention"]) => Self::Waiting,
+            Unit::Nanoseconds if is_off_cpu => Self::Waiting,
+            Unit::Nanoseconds if begins(&["wall", "real"]) => Self::Wall,
+            Unit::Nanoseconds if begins(&["gpu", "cuda"]) => Self::OnGpu,
+            Unit::Nanoseconds if begins(&["cpu", "task"]) => Self::OnCpu,
+            Unit::Nanoseconds if is_wait() => Self::Waiting,
             Unit::Nanoseconds => Self::Time,
-            Unit::Bytes if has(&["alloc"]) => Self::Allocated,
-            Unit::Bytes if has(&["inuse", "in_use", "live", "retained"]) => Self::InUse,
+            Unit::Bytes if begins(&["alloc", "malloc"]) => Self::Allocated,
+            Unit::Bytes if is_in_use() => Self::InUse,
             Unit::Bytes => Self::Bytes,
-            Unit::Count | Unit::Other(_) if has(&["goroutine", "thread"]) => Self::Goroutines,
-            Unit::Count | Unit::Other(_) if has(&["contention"]) => Self::Waits,
-            Unit::Count | Unit::Other(_) if has(&["alloc"]) => Self::Objects,
-            Unit::Count | Unit::Other(_) => Self::Count,
+            Unit::Count if selected.is_sample_count() => Self::Samples,
+            Unit::Count if begins(&["goroutine", "thread"]) => Self::Goroutines,
+            Unit::Count if is_in_use() => Self::ObjectsInUse,
+            Unit::Count if begins(&["alloc", "malloc", "objects"]) => Self::ObjectsAllocated,
+            Unit::Count if is_wait() => Self::Waits,
+            Unit::Count if kind.contains("fault") => Self::Faults,
+            Unit::Count => Self::Count,
+            Unit::Other(_) => Self::Other,
         }
     }
 
-    fn meaning(self) -> &'static str {
-        match self {
+    /// Of values of a type.
+    fn meaning(self, value_type: &ValueType) -> Sentence {
+        Sentence::new(match self {
             Self::OnCpu => "Values are time on a processor; waiting is not in them.",
+            Self::OnGpu => "Values are time on a graphics processor; what the program does meanwhile is not in them.",
             Self::Waiting => "Values are time spent waiting; work on a processor is not in them.",
             Self::Wall => "Values are time that passed, with work or waiting.",
-            Self::Time => "Values are time.",
+            Self::Time => "Values are time; whether waiting is in them, the profile does not say.",
             Self::Allocated => "Values are bytes that were allocated, freed since or not; they are not time.",
-            Self::InUse => "Values are bytes that were in use at that moment; they are not time.",
+            Self::InUse => "Values are bytes that were in use at one moment; they are not time.",
             Self::Bytes => "Values are bytes; they are not time.",
-            Self::Goroutines => "Values count what ran or waited at that moment; they are not time.",
-            Self::Objects => "Values count allocations; they are neither bytes nor time.",
-            Self::Waits => "Values count how often something had to wait; they are not time.",
-            Self::Count => "Values are counts; they are not time.",
-        }
+            Self::Goroutines => "Values count what ran or waited at one moment; they are not time.",
+            Self::ObjectsAllocated => {
+                "Values count objects that were allocated, freed since or not; they are neither bytes nor time."
+            }
+            Self::ObjectsInUse => "Values count objects that were in use at one moment; they are neither bytes nor time.",
+            Self::Waits => "Values count how often something had to wait, not for how long.",
+            Self::Faults => {
+                "Values count page faults: how often memory was touched that was not there yet; they are neither \
+                 bytes nor time."
+            }
+            Self::Samples => "Values count samples; how much time one stands for, the profile does not say.",
+            Self::Count => return Sentence::new("Values count ").data(&value_type.kind).text("; they are not time."),
+            Self::Other => {
+                let said = Sentence::new("Values are ").data(&value_type.kind).text(" in ").data(&value_type.unit);
+                return said.text("; they are not time.");
+            }
+        })
     }
 
     fn question(self) -> &'static str {
@@ -472,6 +503,10 @@ impl Measured {
             Self::OnCpu | Self::Time => {
                 "What makes the hot lines slow, and which change would save most time without changing what the code \
                  does?"
+            }
+            Self::OnGpu => {
+                "What do these lines have the graphics processor do, and which change would save most of its time \
+                 without changing what the code does?"
             }
             Self::Waiting | Self::Waits => {
                 "What do these lines wait for, and which change would spare most of it without changing what the code \
@@ -481,22 +516,34 @@ impl Measured {
                 "What takes the time of these lines, work or waiting, and which change would save most of it without \
                  changing what the code does?"
             }
-            Self::Allocated | Self::Bytes => {
-                "What makes these lines take so much memory, and which change would save most of it without changing \
-                 what the code does?"
+            Self::Allocated => {
+                "What makes these lines allocate so much memory, and which change would save most of it without \
+                 changing what the code does?"
             }
             Self::InUse => {
                 "What keeps this memory in use, and which change would free most of it without changing what the code \
                  does?"
             }
+            Self::ObjectsInUse => {
+                "What keeps so many objects in use, and which change would free most of them without changing what \
+                 the code does?"
+            }
             Self::Goroutines => "Why are there so many at these lines, and which change would lower that most?",
-            Self::Objects => {
+            Self::ObjectsAllocated => {
                 "What makes these lines allocate so often, and which change would spare most of it without changing \
                  what the code does?"
             }
-            Self::Count => {
-                "What makes these lines count so much, and which change would lower it most without changing what the \
-                 code does?"
+            Self::Faults => {
+                "Which memory do these lines touch for the first time, and which change would spare most of it \
+                 without changing what the code does?"
+            }
+            Self::Samples => {
+                "What makes these lines come up in so many samples, and which change would lower that most without \
+                 changing what the code does?"
+            }
+            Self::Bytes | Self::Count | Self::Other => {
+                "What makes these lines cause so much of this, and which change would lower it most without changing \
+                 what the code does?"
             }
         }
     }
