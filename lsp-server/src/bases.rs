@@ -116,7 +116,7 @@ pub struct Before {
 pub enum Ran {
     /// A test, as [`Order::key`](crate::runnable::Order::key) names it.
     Test(String),
-    /// A command: the name of its program.
+    /// A command: its program, as it was named.
     Program(String),
     /// Processes that were there before.
     Processes,
@@ -283,9 +283,7 @@ mod recorded {
         if !about.test.is_empty() {
             return Some(Ran::Test(about.test));
         }
-        Some(about.command.first().map_or(Ran::Processes, |program| {
-            Ran::Program(Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned())
-        }))
+        Some(about.command.into_iter().next().map_or(Ran::Processes, Ran::Program))
     }
 
     /// Whether a recording is of the program that was kept.

@@ -104,6 +104,32 @@ pub fn isolate(command: &mut Command, home: &Path) {
         .env("XDG_STATE_HOME", home.join("state"));
 }
 
+/// Runs a command as it stands in a text, such as `perflens report "a b.pb.gz"`, with a shell. More words may
+/// follow it.
+///
+/// # Panics
+/// When it is of another program, or takes more than a minute.
+pub fn run_line(line: &str, folder: &Path, home: &Path) -> Output {
+    let words = line.strip_prefix("perflens ").unwrap_or_else(|| panic!("{line} is of another program"));
+    let mut shell = Command::new("timeout");
+    shell.args(["60", "sh", "-c"]).arg(format!("exec \"$0\" {words}")).arg(binary()).current_dir(folder);
+    isolate(&mut shell, home);
+    let output = shell.stdin(Stdio::null()).output().expect("a shell is everywhere");
+    assert_ne!(output.status.code(), Some(124), "{line} takes too long");
+    Output {
+        code: output.status.code(),
+        signal: signal(output.status),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// The commands in a text for an assistant that would measure again.
+pub fn commands_of(text: &str) -> Vec<&str> {
+    let mut lines = text.lines().filter(|line| line.starts_with("To measure it again: ") || line.starts_with("For the same"));
+    lines.next().unwrap_or_default().split('`').skip(1).step_by(2).collect()
+}
+
 /// One run of the program.
 ///
 /// ```no_run

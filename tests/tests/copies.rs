@@ -9,6 +9,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use expect_test::expect_file;
+use perflens_tests::cli::{commands_of, run_line};
 use perflens_tests::lsp::{Client, Editor, Scene, editor};
 use perflens_tests::mini::Mini;
 use serde_json::json;
@@ -125,6 +126,29 @@ fn every_scope() {
         expect_file![golden(&format!("scope-{name}"))].assert_eq(&copy(&mut client, name, &file));
     }
     expect_file![golden("scope-function-compared")].assert_eq(&copy(&mut client, "function", &file));
+}
+
+#[test]
+fn the_command_for_the_same_numbers_gives_them() {
+    let (scene, mut client) = opened(editor("vscode"));
+    let file = scene.uri("src/words.rs");
+    client.command("perflens.setFilter", json!([["fn!~init"]]));
+    client.command("perflens.selectValueType", json!(["alloc_space"]));
+    let text = copied_with(&mut client, "workspace", &file, "`alloc_space` **12.5MiB**");
+    let home = tempfile::tempdir().expect("a folder");
+    let run = |text: &str| {
+        let commands = commands_of(text);
+        assert_eq!(commands.len(), 1, "{text}");
+        let output = run_line(commands[0], &scene.path(""), home.path());
+        assert_eq!(output.code, Some(0), "{}: {}", commands[0], output.stderr);
+        output.stdout
+    };
+    let printed = run(&text);
+    assert!(printed.contains("alloc_space") && printed.contains("12.5MiB") && printed.contains("src/words.rs:3"), "{printed}");
+    compare(&mut client, &file);
+    let text = copied_with(&mut client, "comparison", &file, "against");
+    let printed = run(&text);
+    assert!(printed.contains("12.5MiB against 7.81MiB"), "{printed}");
 }
 
 #[test]

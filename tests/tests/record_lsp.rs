@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use perflens_tests::cli::{commands_of, run_line};
 use perflens_tests::lsp::{Client, Start, editor};
 use perflens_tests::record::{Ground, User, descendants, is_alive, until};
 use serde_json::json;
@@ -97,4 +98,26 @@ fn a_recording_made_in_a_terminal_opens_by_itself() {
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
     assert!(status.success());
     client.until("its costs", |client| client.hints(&uri).iter().any(|hint| hint.contains('%')).then_some(()));
+}
+
+/// What an assistant is told to run, with arguments of its own.
+#[test]
+fn the_command_that_measures_again_records_the_same_kind() {
+    let (ground, _) = Ground::c("hot");
+    let (mut client, _) = session(&ground);
+    for (event, kind) in [("cpu", "cpu"), ("off-cpu", "off_cpu")] {
+        client.command("perflens.record", json!([{ "target": "./hot 700", "event": event }]));
+        let copied = client.until("a copy of the recording", |client| {
+            let call = json!({ "command": "perflens.copyForAI", "arguments": [{ "scope": "workspace" }] });
+            let id = client.send("workspace/executeCommand", call);
+            let text = client.response(id).ok()?.as_str()?.to_owned();
+            (text.contains(&format!("`{kind}`")) && text.contains("To measure it again")).then_some(text)
+        });
+        let commands = commands_of(&copied);
+        assert_eq!(commands.len(), 1, "{copied}");
+        assert!(commands[0].ends_with(" -- ./hot") && !copied.contains("700"), "{copied}");
+        let output = run_line(&format!("{} 700", commands[0]), &ground.work(), client.home());
+        assert_eq!(output.code, Some(0), "{}: {}", commands[0], output.stderr);
+        assert!(output.stdout.contains(kind), "{}: {}", commands[0], output.stdout);
+    }
 }

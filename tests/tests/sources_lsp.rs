@@ -1,8 +1,10 @@
 //! Profiling servers in an editor: what can be asked is offered, what is asked is shown on the
 //! lines, and a workspace that is not trusted causes no request.
 
+use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use perflens_tests::cli::{commands_of, run_line};
 use perflens_tests::lsp::{Answer, Client, DEMO, DEMO_HINTS, Scene, Start, editor};
 use perflens_tests::parca::FakeParca;
 use serde_json::{Value, json};
@@ -81,6 +83,31 @@ fn a_query_with_labels_is_asked_as_it_is_written() {
     let refused =
         client.refused("workspace/executeCommand", json!({ "command": "perflens.query", "arguments": ["nonsense"] }));
     assert!(refused["message"].to_string().contains("is no profile type"), "{refused}");
+}
+
+/// What an assistant is told to run: with the same server in the user's settings it has the same sum.
+#[test]
+fn the_command_that_measures_again_does() {
+    let (scene, parca) = (Scene::demo(), parca());
+    let mut client = start(&scene, &parca, &json!({})).start();
+    let uri = client.open(&scene.path("src/main.rs"));
+    client.command("perflens.query", json!([format!("{CPU}{{job=\"a\"}}"), "1h"]));
+    shows_the_demo(&mut client, &uri);
+    client.command("perflens.setFilter", json!([["fn!~check"]]));
+    let text = client.until("a copy", |client| {
+        let text = client.command("perflens.copyForAI", json!([{ "scope": "workspace" }])).as_str()?.to_owned();
+        text.contains("**2.07s**").then_some(text)
+    });
+    assert!(!text.contains("127.0.0.1"), "{text}");
+    let home = tempfile::tempdir().expect("a folder");
+    let config = home.path().join("config/perflens");
+    fs::create_dir_all(&config).expect("a folder");
+    fs::write(config.join("config.toml"), format!("[source]\naddress = \"{}\"\n", parca.http.url(""))).expect("a file");
+    let commands = commands_of(&text);
+    assert_eq!(commands.len(), 2, "{text}");
+    let outputs = commands.iter().map(|command| run_line(command, &scene.path(""), home.path()));
+    let printed: Vec<String> = outputs.inspect(|output| assert_eq!(output.code, Some(0), "{text}: {}", output.stderr)).map(|output| output.stdout).collect();
+    assert!(printed[1].contains("2.07s"), "{}", printed[1]);
 }
 
 #[test]

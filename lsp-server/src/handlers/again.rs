@@ -1,7 +1,8 @@
 //! How what is shown would be measured again, for whoever reads it elsewhere.
 //!
 //! It goes to assistants, so it tells no more than they may know: of a recorded command the program without its
-//! arguments, of files their path in the workspace or their name, of servers the query, and no host but this one.
+//! arguments, of programs and files their path in the workspace or their name, of servers the query, and no host
+//! but this one.
 
 use std::path::Path;
 
@@ -27,14 +28,15 @@ pub(super) fn again(view: &View, root: &Path, recordings: Option<&Path>) -> Opti
     }
     match &wish.profile {
         Input::File(path) => match bases::ran(recordings, path) {
-            Some(ran) => recorded(&ran),
+            Some(ran) => recorded(&ran, view, root),
             None => says("For the same numbers: ", &report(wish, &file(path, root), root)),
         },
         Input::Remote(request) => match &request.query {
             Some(query) => {
                 let (selector, range) = (query.selector.to_string(), query.range.to_string());
                 let words = ["perflens", "fetch", &selector, "--range", &range, "-o", "profile.pb.gz"];
-                says("To measure it again: ", &words.map(shell::word).join(" "))
+                let said = says("To measure it again: ", &words.map(shell::word).join(" "))?;
+                Some(said.text(", and then ").span(command(&report(wish, "profile.pb.gz", root))?))
             }
             None => says("To measure it again: ", &report(wish, &address(request)?, root)),
         },
@@ -42,27 +44,52 @@ pub(super) fn again(view: &View, root: &Path, recordings: Option<&Path>) -> Opti
     }
 }
 
-fn recorded(ran: &Ran) -> Option<Sentence> {
+fn recorded(ran: &Ran, view: &View, root: &Path) -> Option<Sentence> {
+    let event = event(view).map_or_else(String::new, |event| format!(" --event {event}"));
     match ran {
         Ran::Test(key) => {
             let said =
                 Sentence::new("To measure it again: ").command("perflens.profileTest").text(" in the editor, of ");
             Some(said.data(key).text("."))
         }
-        Ran::Program(name) => {
-            let said = says("To measure it again: ", &format!("perflens record -- {}", shell::word(name)))?;
+        Ran::Program(program) => {
+            let program = shell::word(&named(program, root));
+            let said = says("To measure it again: ", &format!("perflens record{event} -- {program}"))?;
             Some(said.text(", with the arguments that it had, which are not told here."))
         }
-        Ran::Processes => {
-            says("To measure it again: ", "perflens record -p PID").map(|said| said.text(" of a process that runs."))
-        }
+        Ran::Processes => says("To measure it again: ", &format!("perflens record{event} -p PID"))
+            .map(|said| said.text(" of a process that runs.")),
     }
 }
 
-fn says(words: &str, command: &str) -> Option<Sentence> {
-    let command = data::escaped(command);
-    let is_short = command.len() <= MAX_COMMAND;
-    is_short.then(|| Sentence::new(words).span(Span::new(command.into_owned(), Role::Command)))
+/// What has to be asked for to have the value types of a recording; `None` for those that it has by itself.
+fn event(view: &View) -> Option<&'static str> {
+    let has = |kind: &str| view.analysis.profile.value_types().iter().any(|value_type| value_type.kind == kind);
+    let events = [("off_cpu", "off-cpu"), ("alloc_space", "alloc")];
+    events.iter().find(|(kind, _)| has(kind)).map(|(_, event)| *event)
+}
+
+/// A program as it can be named in the workspace: by its path there, else by its name, wherever it is.
+fn named(program: &str, root: &Path) -> String {
+    let last = || Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if !program.contains('/') {
+        return program.to_owned();
+    }
+    let whole = root.join(program);
+    match Path::new(&*clean(&whole.to_string_lossy())).strip_prefix(root) {
+        Ok(inside) if whole.is_file() => format!("./{}", inside.display()),
+        _ => last(),
+    }
+}
+
+fn says(words: &str, line: &str) -> Option<Sentence> {
+    Some(Sentence::new(words).span(command(line)?))
+}
+
+fn command(line: &str) -> Option<Span> {
+    let line = data::escaped(line);
+    let is_short = line.len() <= MAX_COMMAND;
+    is_short.then(|| Span::new(line.into_owned(), Role::Command))
 }
 
 /// The report of a profile, as it is shown.

@@ -171,7 +171,7 @@ impl Pyroscope {
         }
         Ok(Fetched {
             times: Some((start, end)),
-            notes: vec![format!("{}: the time from {start} to {end}", self.http.server())],
+            notes: vec![format!("as it was asked for: the time from {start} to {end}")],
             when_empty: Some(no_data.to_string()),
             ..Fetched::new(query.to_string(), vec![pprof])
         })

@@ -446,7 +446,7 @@ impl Measured {
         };
         let is_off_cpu = ["off-cpu", "offcpu", "off_cpu", "off cpu"].iter().any(|name| kind.contains(name));
         let is_in_use = || kind.contains("in_use") || begins(&["inuse", "live", "retained", "peak"]);
-        let is_wait = || begins(&["delay", "wait", "block", "lock", "mutex", "contention", "park"]);
+        let is_wait = || begins(&["delay", "wait", "block", "lock", "mutex", "contention", "park", "preempt"]);
         match scale.unit() {
             Unit::Nanoseconds if is_off_cpu => Self::Waiting,
             Unit::Nanoseconds if begins(&["wall", "real"]) => Self::Wall,

@@ -92,7 +92,7 @@ impl Parca {
         let pprof = self.merge(&query.selector, start, end, progress).await?;
         Ok(Fetched {
             times: Some((start, end)),
-            notes: vec![format!("{}: the time from {start} to {end}", self.caller.server())],
+            notes: vec![format!("as it was asked for: the time from {start} to {end}")],
             when_empty: Some(self.no_data(query).to_string()),
             ..Fetched::new(query.to_string(), vec![pprof])
         })
