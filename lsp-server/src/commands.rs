@@ -229,6 +229,28 @@ pub const COMMANDS: &[Command] = &[
         arguments: &[RANGE],
     },
     Command {
+        name: "listLabels",
+        title: "List labels of a query",
+        doc: "Answers with the names of the labels by which a query can be narrowed, or with the values of one.",
+        arguments: &[
+            Argument {
+                name: "selector",
+                takes: Takes::Text,
+                required: true,
+                doc: "A profile type, as for `perflens.query`.",
+                example: "memory:inuse_space:bytes:space:bytes",
+            },
+            Argument {
+                name: "label",
+                takes: Takes::Text,
+                required: false,
+                doc: "Whose values; else the labels are listed.",
+                example: "job",
+            },
+            RANGE,
+        ],
+    },
+    Command {
         name: "importUrl",
         title: "Show what a page shows",
         doc: "Shows what a page of Parca, Polar Signals Cloud or Pyroscope shows: query, time, filters.",
@@ -433,7 +455,7 @@ pub const COMMANDS: &[Command] = &[
         name: "copyForAI",
         title: "Copy for an assistant",
         doc: "Answers with costs as a text for an assistant: what was measured, what the numbers mean, code with costs \
-              in its margin, and a question.",
+              in its margin, and a question. For an editor that shows no answers itself it opens the text as a file.",
         arguments: &[
             Argument {
                 name: "scope",
@@ -529,6 +551,11 @@ pub enum CommandCall {
         range: Option<String>,
     },
     SetTimeRange {
+        range: Option<String>,
+    },
+    ListLabels {
+        selector: String,
+        label: Option<String>,
         range: Option<String>,
     },
     ImportUrl {
@@ -628,6 +655,7 @@ impl CommandCall {
         matches!(
             self,
             Self::CopyLink { .. }
+                | Self::ListLabels { .. }
                 | Self::SignOut {}
                 | Self::ShowHotspots { .. }
                 | Self::ShowCallers { .. }

@@ -62,11 +62,12 @@ pub const EXTENSIONS: &[Extension] = &[
         method: "perflens/flamegraph",
         doc: "The widest boxes of a flame graph, callers before callees, of the folder that was opened last; widths are \
               magnitudes. `parent` and `function` are positions in the lists; `line` is where a function starts now, \
-              from 0.",
+              from 0. In a comparison boxes have the widths of the new profile and say how they changed, `level` and \
+              `isBetter` as in heat; what is gone has no box.",
         parameters: "{ top?: number }",
         result: "null | { title: string, origin: string, total: number, omitted: number, functions: { name: string, \
                  place: string, uri?: URI, line?: number, isOwn: boolean }[], boxes: { parent?: number, \
-                 function: number, value: number, label: string }[] }",
+                 function: number, value: number, label: string, change?: { level: number, isBetter: boolean } }[] }",
     },
     Extension {
         method: "perflens/callers",

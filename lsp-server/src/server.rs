@@ -110,8 +110,13 @@ impl Server {
         let view = self.session.state().latest_folder().and_then(|folder| folder.view().cloned());
         let Some(view) = view else { return Ok(None) };
         let samples = Arc::clone(&view);
-        let flame =
-            crate::handlers::on_pool(move |cancel| flame::flame(&samples.analysis, parameters.top(), cancel)).await?;
+        let flame = crate::handlers::on_pool(move |cancel| match &samples.comparison {
+            Some(comparison) => {
+                flame::change_flame(&samples.analysis, &comparison.compared, parameters.top(), cancel)
+            }
+            None => flame::flame(&samples.analysis, parameters.top(), cancel),
+        })
+        .await?;
         let flame = flame.map_err(|_| Error::request_cancelled())?;
         Ok(Some(ext::flamegraph(&self.session.state(), &view, flame)))
     }

@@ -133,6 +133,11 @@ impl Session {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The user's files.
+    pub fn places(&self) -> &Places {
+        &self.places
+    }
+
     /// Takes in the parameters of `initialize`.
     pub fn initialize(&self, parameters: &Value) {
         let mut state = self.state();

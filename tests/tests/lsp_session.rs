@@ -460,6 +460,37 @@ fn costs_are_copied_for_an_assistant_in_every_scope() {
     }
 }
 
+/// An action does it everywhere; where answers are not shown, the text is opened, and else it is said where it is.
+#[test]
+fn a_copy_is_an_action_and_opens_where_answers_are_not_shown() {
+    for can_show in [true, false] {
+        let scene = Scene::demo();
+        let shows = move |method: &str, _: &Value| {
+            let is_asked = method == "window/showDocument";
+            is_asked.then(|| if can_show { Answer::Result(json!({ "success": true })) } else { Answer::Refuse })
+        };
+        let mut client = scene.editor(editor("helix 25.07")).answers(shows).start();
+        let uri = client.open(&scene.path("src/main.rs"));
+        await_demo(&mut client, &uri);
+        let at = json!({ "start": { "line": 7, "character": 0 }, "end": { "line": 7, "character": 0 } });
+        let params = json!({ "textDocument": { "uri": uri }, "range": at, "context": { "diagnostics": [] } });
+        let actions = client.request("textDocument/codeAction", params);
+        let copy = actions.as_array().expect("actions").iter().find(|action| action["command"] == "perflens.copyForAI");
+        let copy = copy.unwrap_or_else(|| panic!("{actions}")).clone();
+        assert_eq!(copy["title"], "perflens: copy this function for an assistant");
+        client.command("perflens.copyForAI", copy["arguments"].clone());
+        let path = client.home().join("state/perflens/for-assistant.md");
+        let address = perflens_tests::lsp::uri(&path);
+        client.until("it is shown or told", |client| {
+            let shown = client.received("window/showDocument").iter().any(|it| it["uri"] == address);
+            let told = client.received("window/showMessage").iter().any(|it| it.to_string().contains("for-assistant.md"));
+            (shown && told != can_show).then_some(())
+        });
+        let text = std::fs::read_to_string(&path).expect("a text");
+        assert!(text.contains("3.52s") && text.ends_with("?\n"), "{text}");
+    }
+}
+
 #[test]
 fn a_copy_is_as_short_as_the_settings_say() {
     let scene = Scene::demo();

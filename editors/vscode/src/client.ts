@@ -186,7 +186,7 @@ const announcement: StaticFeature = {
   fillClientCapabilities(capabilities) {
     capabilities.experimental = {
       ...(capabilities.experimental as object | undefined),
-      perflens: { followsChanges: true, showsAnswers: true },
+      perflens: { followsChanges: true, showsAnswers: true, hasDialogs: true },
     };
   },
   initialize: () => undefined,

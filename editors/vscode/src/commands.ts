@@ -8,6 +8,7 @@ import * as vscode from "vscode";
 import type { Command } from "vscode-languageclient/node";
 import { askFor, COMMANDS } from "./ask";
 import type { Client } from "./client";
+import * as dialogs from "./dialogs";
 import type { Flamegraphs } from "./flamegraph";
 import { MODES, type Hints, type Mode } from "./hints";
 import type { HotspotTree } from "./hotspots";
@@ -42,6 +43,9 @@ const OF_SERVER: Table = {
   openProfile,
   selectPreset,
   selectValueType,
+  query: ({ client }, args) => dialogs.query(client, args),
+  setTimeRange: ({ client }, args) => dialogs.setTimeRange(client, args),
+  record: ({ client }, args) => dialogs.record(client, args),
   setFilter,
   compareWith,
   clear,

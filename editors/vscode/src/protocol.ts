@@ -70,6 +70,8 @@ export interface FlameBox {
   function: number;
   value: number;
   label: string;
+  /** In a comparison. */
+  change?: { level: number; isBetter: boolean };
 }
 
 export interface Flamegraph {

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { describe, parse } from "../src/link";
 import { short, shortTitle } from "../src/names";
 import type { Flamegraph } from "../src/protocol";
+import { selector } from "../src/selector";
 import { Layout } from "../src/webview/layout";
 
 test("links name what is in the workspace", () => {
@@ -99,4 +100,12 @@ test("what is found counts each sample once", () => {
   assert.equal(layout.sum(isNamed("f")), 6);
   assert.equal(layout.sum(isNamed("main")), 10);
   assert.equal(layout.sum(isNamed("none")), 0);
+});
+
+test("values of labels are a query, whatever is in them", () => {
+  assert.equal(selector("a:b:c:d:e", new Map()), "a:b:c:d:e");
+  assert.equal(selector("a:b:c:d:e", new Map([["job", []]])), "a:b:c:d:e");
+  assert.equal(selector("a:b:c:d:e", new Map([["job", ["api"]]])), 'a:b:c:d:e{job="api"}');
+  const several = new Map([["job", ["a.b", "c|d"]], ["pod", ['x"\\']]]);
+  assert.equal(selector("a:b:c:d:e", several), String.raw`a:b:c:d:e{job=~"a\\.b|c\\|d",pod="x\"\\"}`);
 });

@@ -77,6 +77,11 @@ impl Places {
         self.state("assistant-calls.log")
     }
 
+    /// What was last copied for an assistant, in an editor that shows no answers itself.
+    pub fn copied(&self) -> Option<PathBuf> {
+        self.state("for-assistant.md")
+    }
+
     /// The login of psctl, the command line of Polar Signals Cloud.
     pub fn psctl(&self) -> Option<PathBuf> {
         // It uses the same configuration folders; `PERFLENS_CONFIG` may lead elsewhere.

@@ -45,6 +45,9 @@ pub fn at_line(snapshot: &Snapshot, line: u32) -> Vec<Command> {
     if places::function_around(snapshot, line).is_some() {
         commands.push(command("callers and callees of this function", "showCallers", vec![here("function")]));
     }
+    let scope = if places::function_around(snapshot, line).is_some() { "function" } else { "line" };
+    let place = serde_json::json!({ "scope": scope, "file": snapshot.document.uri, "line": line + 1 });
+    commands.push(command(&format!("copy this {scope} for an assistant"), "copyForAI", vec![place]));
     commands.push(command("next hot spot", "nextHotspot", Vec::new()));
     commands.push(command("all hot spots", "showHotspots", Vec::new()));
     if let Some(view) = view {

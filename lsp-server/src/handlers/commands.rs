@@ -11,7 +11,7 @@ use tower_lsp::jsonrpc::Error;
 
 use super::ext::{Callers, Neighbour};
 use super::hotspots::Hotspot;
-use super::{actions, bases, calls, ext, filters, hotspots, invalid, lenses, matches, on_pool, places, remote, status};
+use super::{actions, bases, calls, copy, ext, filters, hotspots, invalid, lenses, matches, on_pool, places, remote, status};
 use crate::commands::{CommandCall, RecordedEvent, Subject};
 use crate::config::HintMode;
 use crate::loader::{Input, RECEIVED};
@@ -30,6 +30,8 @@ use crate::state::{Snapshot, State};
 
 /// As many choices as a dialog can hold.
 const CHOICES: usize = 8;
+/// Most processes in a list of a client's own.
+const MAX_PROCESSES: usize = 200;
 
 /// Runs a command. What needs an answer of the user runs on without the caller.
 pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Error> {
@@ -48,6 +50,9 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
         CommandCall::SetFilter { filters } => return filters::set_filter(session, filters).await,
         CommandCall::Query { selector, range } => return remote::query(session, selector, range).await,
         CommandCall::SetTimeRange { range } => return remote::set_time_range(session, range.as_deref()),
+        CommandCall::ListLabels { selector, label, range } => {
+            return remote::labels(session, &selector, label.as_deref(), range).await;
+        }
         CommandCall::ImportUrl { url } => return remote::import(session, &url),
         CommandCall::CopyLink { file, line } => {
             return remote::link(session, file.as_deref(), line).map(|url| json!(url));
@@ -102,8 +107,12 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
             return callers(session, snapshot, line.saturating_sub(1), of).await.map(|callers| json!(callers));
         }
         CommandCall::CopyForAI { scope, file, line, end_line } => {
-            let copied = super::copy::copy(session, scope, file.as_deref(), (line, end_line)).await;
-            return copied.map(|text| json!(text));
+            let copied = copy::copy(session, scope, file.as_deref(), (line, end_line)).await?;
+            let result = json!(copied);
+            if !session.state().capabilities.shows_answers {
+                copy::open(session, copied);
+            }
+            return Ok(result);
         }
         CommandCall::Explain { file } => return matches::explain(session, file.as_deref()),
         CommandCall::ChooseMatch { path, file } => return matches::choose(session, path, file),
@@ -279,8 +288,15 @@ fn offer_processes(
     event: RecordedEvent,
 ) -> Result<Value, Error> {
     let root = session.state().folders[at].root.clone();
-    let found = recording::candidates(&root, CHOICES);
     let example = "perflens.record './target/release/app'";
+    if session.state().capabilities.has_dialogs {
+        let found = recording::candidates(&root, MAX_PROCESSES).into_iter();
+        let choices: Vec<Value> = found
+            .map(|found| json!({ "title": shown_within(&found.name, 60), "target": found.pid.to_string() }))
+            .collect();
+        return Ok(json!({ "choices": choices, "example": example }));
+    }
+    let found = recording::candidates(&root, CHOICES);
     if found.is_empty() {
         return Err(invalid(format!("no process of this workspace runs; name a command, like {example}")));
     }
@@ -477,6 +493,7 @@ pub fn in_words(result: &Value) -> Option<String> {
             let place = |row: &Value| format!("{}:{}", row["file"].as_str().unwrap_or_default(), row["line"]);
             few(rows, |row| format!("{} {} {}", share(row), name(&row["function"]), place(row))).join(" | ")
         }
+        Value::Array(names) if names.iter().any(Value::is_string) => few(names, name).join(", "),
         Value::Array(folders) => {
             let details = |folder: &Value| -> Vec<String> {
                 let details = folder["details"].as_array().into_iter().flatten();

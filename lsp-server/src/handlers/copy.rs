@@ -1,9 +1,12 @@
 //! `perflens.copyForAI`: costs as one piece of text to be pasted into a conversation.
 
+use std::fs;
+use std::io::{self, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lsp_types::{MessageType, Range, Url};
 use profiler_core::attribute::LineRow;
 use profiler_core::attribute::analysis::Analysis;
 use profiler_core::cancel::CancelFlag;
@@ -89,6 +92,39 @@ pub async fn copy(
     let none = || invalid("the profile has no cost there");
     let lines = (from.saturating_sub(1), to.saturating_sub(1));
     on_pool(move |cancel| of_place(&snapshot, &terms, scope, lines, cancel)).await?.ok_or_else(none)
+}
+
+/// Opens a text in an editor that shows no answers of commands itself, as a file of the user's own; where it can't be
+/// opened, says where it is.
+pub(super) fn open(session: &Arc<Session>, text: String) {
+    let Some(path) = session.places().copied() else { return };
+    let session = Arc::clone(session);
+    tokio::spawn(async move {
+        let to = path.clone();
+        let written = tokio::task::spawn_blocking(move || write(&to, &text)).await;
+        let name = path.display();
+        if let Ok(Err(error)) = written {
+            session.editor.say(MessageType::WARNING, format!("perflens: {name} can't be written: {error}"));
+            return;
+        }
+        let is_shown = match Url::from_file_path(&path) {
+            Ok(uri) => session.editor.show(uri, Range::default()).await,
+            Err(()) => false,
+        };
+        if !is_shown {
+            session.editor.say(MessageType::INFO, format!("perflens: the text for an assistant is in {name}"));
+        }
+    });
+}
+
+/// As a whole or not at all; temporary files are for the user alone.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.persist(path)?;
+    Ok(())
 }
 
 /// Of a place in a document, lines from 0; `None` where nothing costs anything.

@@ -229,8 +229,21 @@ pub struct FlameBox {
     pub function: usize,
     /// Its width.
     pub value: i64,
-    /// Share and value as text.
+    /// Share and value as text; in a comparison what changed.
     pub label: String,
+    /// In a comparison, how it changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change: Option<BoxChange>,
+}
+
+/// What became of a box.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BoxChange {
+    /// Of what became more, as for lines.
+    pub level: u8,
+    /// It became less.
+    pub is_better: bool,
 }
 
 /// Puts addresses to a flame graph.
@@ -251,6 +264,10 @@ pub fn flamegraph(state: &State, view: &View, flame: Flame) -> Flamegraph {
         function: each.function,
         value: each.value,
         label: each.label,
+        change: each.change.map(|mark| match mark {
+            Mark::Level(level) => BoxChange { level, is_better: false },
+            Mark::Better => BoxChange { level: 0, is_better: true },
+        }),
     };
     Flamegraph {
         title: flame.title,

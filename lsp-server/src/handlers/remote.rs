@@ -23,6 +23,8 @@ use crate::state::State;
 
 /// As many choices as a dialog can hold.
 const CHOICES: usize = 8;
+/// Most labels or values of one that are listed.
+const MAX_LABELS: usize = 10_000;
 /// What is offered for a time, the most usual first.
 const RANGES: [&str; 6] = ["15m", "1h", "24h", "5m", "7d", "30d"];
 
@@ -77,9 +79,19 @@ async fn offer_queries(session: &Arc<Session>, at: usize) -> Result<Value, Error
     if offered.is_empty() && types.is_empty() {
         return Err(invalid(format!("{} has no profiles of the last hour", connection.server())));
     }
+    let all: Vec<String> = types.iter().map(ToString::to_string).collect();
+    if session.state().capabilities.has_dialogs {
+        // With what it is to be compared, a dialog of its own asks.
+        let alone = offered.iter().filter(|preset| preset.base.is_none());
+        let choices: Vec<Value> = alone
+            .map(|Preset { title, query, .. }| {
+                json!({ "title": title, "selector": query.selector.to_string(), "range": query.range.to_string() })
+            })
+            .collect();
+        return Ok(json!({ "choices": choices, "profileTypes": all, "ranges": RANGES }));
+    }
     offered.truncate(CHOICES);
     let choices: Vec<&str> = offered.iter().map(|preset| preset.title.as_str()).collect();
-    let all: Vec<String> = types.iter().map(ToString::to_string).collect();
     let result = json!({
         "choices": choices, "profileTypes": all, "example": "perflens.query 'TYPE{LABEL=\"VALUE\"}' 15m"
     });
@@ -100,6 +112,29 @@ async fn offer_queries(session: &Arc<Session>, at: usize) -> Result<Value, Error
     Ok(result)
 }
 
+/// What a query can be narrowed by: names of labels, or the values of one.
+pub(super) async fn labels(
+    session: &Arc<Session>,
+    selector: &str,
+    label: Option<&str>,
+    range: Option<String>,
+) -> Result<Value, Error> {
+    let at = folder(&session.state(), None)?;
+    let (connection, query) = {
+        let state = session.state();
+        let range = range.unwrap_or_else(|| state.folders[at].config().query.range.clone());
+        (connection(&state, at)?, settings::query(selector, &range).map_err(in_words)?)
+    };
+    let source = session.sources().source(&connection).map_err(in_words)?;
+    let mut found = match label {
+        Some(label) => source.values(label, &query).await,
+        None => source.labels(&query).await,
+    }
+    .map_err(in_words)?;
+    found.truncate(MAX_LABELS);
+    Ok(json!(found))
+}
+
 fn query_offer(preset: &Preset) -> Command {
     Command {
         title: format!("perflens: show {}", preset.title),
@@ -113,6 +148,9 @@ pub(super) fn set_time_range(session: &Arc<Session>, range: Option<&str>) -> Res
     let at = folder(&session.state(), None)?;
     let request = remote(&session.state(), at)?;
     let Some(range) = range else {
+        if session.state().capabilities.has_dialogs {
+            return Ok(json!({ "choices": RANGES }));
+        }
         let session = Arc::clone(session);
         tokio::spawn(async move {
             let choices = RANGES.map(str::to_owned).to_vec();

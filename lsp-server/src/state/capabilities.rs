@@ -29,6 +29,8 @@ pub struct Capabilities {
     pub registers_configuration: bool,
     /// Answers of commands are shown by the client itself.
     pub shows_answers: bool,
+    /// It has dialogs of its own for what can be asked of servers and recorded.
+    pub has_dialogs: bool,
     /// `perflens/changed` is understood.
     pub follows_changes: bool,
 }
@@ -59,6 +61,7 @@ impl Capabilities {
             runs_links: is(&initialize["initializationOptions"]["trustedMarkdown"]),
             registers_configuration: is(&workspace["didChangeConfiguration"]["dynamicRegistration"]),
             shows_answers: is(&client["experimental"]["perflens"]["showsAnswers"]),
+            has_dialogs: is(&client["experimental"]["perflens"]["hasDialogs"]),
             follows_changes: is(&client["experimental"]["perflens"]["followsChanges"]),
         }
     }

@@ -47,6 +47,11 @@ pub struct Pair {
 }
 
 impl Pair {
+    /// Both sides of anything that was compared once.
+    pub fn new(new: SideCost, base: SideCost) -> Self {
+        Self { new, base, runs: None }
+    }
+
     /// new − base of flat.
     pub fn diff_flat(&self) -> i128 {
         i128::from(self.new.cost.flat) - i128::from(self.base.cost.flat)

@@ -279,6 +279,12 @@ impl<'a> Sides<'a> {
         ))
     }
 
+    /// `10.2s cpu against 10.1s`.
+    pub(super) fn amounts_of_both(&self) -> String {
+        let (new, base) = (self.new_numbers.value(self.new.costs.total), self.base_numbers.value(self.base.costs.total));
+        format!("{new} {} against {base}", super::data::shown(self.new_numbers.kind()))
+    }
+
     /// How the two sides were made comparable, as a sentence.
     pub(super) fn mode(&self) -> Sentence {
         let of_base = || Sentence::new("percentage points of the base's ").then(self.base_numbers.whole());

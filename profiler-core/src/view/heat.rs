@@ -63,7 +63,8 @@ pub fn change_heat(file: FileChanges<'_>) -> Vec<LineHeat> {
         .collect()
 }
 
-fn mark(change: &Change<'_>) -> Mark {
+/// What is drawn for a change.
+pub(super) fn mark(change: &Change<'_>) -> Mark {
     match change.role() {
         Role::MuchMore => Mark::Level(4),
         Role::More => Mark::Level(2),

@@ -8,7 +8,7 @@ use profiler_core::attribute::FileGroups;
 use profiler_core::attribute::analysis::Analysis;
 use profiler_core::cancel::CancelFlag;
 use profiler_core::view::by_file::FileCosts;
-use profiler_core::view::flame::flame;
+use profiler_core::view::flame::{Flame, change_flame, flame};
 use profiler_core::view::heat::{LineHeat, change_heat, heat};
 use profiler_core::view::hint::Settings;
 use profiler_core::view::hot_list::{changed_spots, hot_spots, packages, text, title};
@@ -126,13 +126,17 @@ fn changes_are_marked_and_listed_by_size() {
 
 /// The boxes, indented by depth; `!` marks what is not of the workspace.
 fn boxes(analysis: &Analysis, top: usize) -> String {
-    let flame = flame(analysis, top, &CancelFlag::new()).unwrap();
+    listed(&flame(analysis, top, &CancelFlag::new()).unwrap())
+}
+
+fn listed(flame: &Flame) -> String {
     let depth = |at: usize| std::iter::successors(flame.boxes[at].parent, |&at| flame.boxes[at].parent).count();
     let mut text = format!("{} {}\n", flame.title, flame.total);
     for (at, each) in flame.boxes.iter().enumerate() {
         let function = &flame.functions[each.function];
         let (indent, mark) = ("  ".repeat(depth(at)), if function.is_own { "" } else { "!" });
-        writeln!(text, "{indent}{mark}{} {} {}", function.name, each.label, function.place).unwrap();
+        let change = each.change.map_or_else(String::new, |change| format!(" {change:?}"));
+        writeln!(text, "{indent}{mark}{} {} {}{change}", function.name, each.label, function.place).unwrap();
     }
     writeln!(text, "omitted {}", flame.omitted).unwrap();
     text
@@ -165,4 +169,41 @@ fn a_flame_graph_has_a_box_for_each_chain_of_callers() {
         omitted 3
     "#]]
     .assert_eq(&boxes(&analysis, 2));
+}
+
+#[test]
+fn a_flame_graph_of_a_comparison_says_per_box_what_changed() {
+    let base = "
+        memchr@5 dep/memchr.rs:9 < f@2 src/a.rs:4 < main@1 src/a.rs:9 = 300
+        f@2 src/a.rs:3 < main@1 src/a.rs:9 = 500
+        f@2 src/a.rs:3 < other@1 src/b.rs:9 = 100
+        gone@7 src/a.rs:8 < main@1 src/a.rs:8 = 100
+    ";
+    let new = "
+        memchr@5 dep/memchr.rs:9 < f@2 src/a.rs:4 < main@1 src/a.rs:9 = 600
+        f@2 src/a.rs:3 < main@1 src/a.rs:9 = 200
+        f@2 src/a.rs:3 < other@1 src/b.rs:9 = 100
+        fresh@8 src/a.rs:9 < main@1 src/a.rs:9 = 100
+    ";
+    let of = |new: &str, base: &str| {
+        let changed = Changed::new(&sampled(1, new), &sampled(1, base));
+        listed(&change_flame(&changed.new.analysis, &changed.compared, 10, &CancelFlag::new()).unwrap())
+    };
+    expect![[r#"
+        1.00s cpu against 1.00s 1000000000
+        main ≈ 0pp 900ms→900ms src/a.rs:1 Level(0)
+          f ≈ 0pp 800ms→800ms src/a.rs:2 Level(0)
+            !memchr ▲ +30.0pp 300ms→600ms dep/memchr.rs:5 Level(4)
+        other ≈ 0pp 100ms→100ms src/b.rs:1 Level(0)
+          f ≈ 0pp 100ms→100ms src/a.rs:2 Level(0)
+          fresh ▲ +10.0pp new 100ms src/a.rs:8 Level(4)
+        omitted 0
+    "#]].assert_eq(&of(new, base));
+    // Of other totals shares are compared; few samples prove nothing.
+    expect![[r#"
+        30.0ms cpu against 40.0ms 30000000
+        g ≈ +16.7pp inconclusive src/a.rs:4 Level(0)
+        f ≈ −16.7pp inconclusive src/a.rs:2 Level(0)
+        omitted 0
+    "#]].assert_eq(&of("f@2 src/a.rs:3 = 10\n g@4 src/a.rs:5 = 20", "f@2 src/a.rs:3 = 20\n g@4 src/a.rs:5 = 20"));
 }

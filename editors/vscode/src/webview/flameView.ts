@@ -60,7 +60,7 @@ export function flameView(root: HTMLElement, host: Host): View {
     const own = functionOf(box);
     const label = boxOf(box)?.label ?? "";
     const element = document.createElement("div");
-    element.className = `box ${own?.isOwn === true ? `own heat${level(box)}` : "other"}${isAbove ? " above" : ""}`;
+    element.className = `box ${own?.isOwn === true ? "own" : "other"} ${look(box)}${isAbove ? " above" : ""}`;
     element.dataset["box"] = String(box);
     element.style.left = `${x * 100}%`;
     element.style.width = `${width * 100}%`;
@@ -68,9 +68,18 @@ export function flameView(root: HTMLElement, host: Host): View {
     element.setAttribute("role", "treeitem");
     element.setAttribute("aria-label", `${own?.name ?? ""}, ${label}`);
     element.setAttribute("aria-level", String(depth + 1));
-    if (width * pageWidth >= LABEL_PX) element.textContent = short(own?.name ?? "");
+    // Colour alone says nothing to some.
+    const sign = boxOf(box)?.change === undefined ? "" : `${/^[▲▼≈]/.exec(label)?.[0] ?? ""} `.trimStart();
+    if (width * pageWidth >= LABEL_PX) element.textContent = sign + short(own?.name ?? "");
     drawn.set(box, element);
     return element;
+  }
+
+  /** How hot code of the workspace is; in a comparison, what became of any code. */
+  function look(box: number): string {
+    const change = boxOf(box)?.change;
+    if (change !== undefined) return change.isBetter ? "better" : change.level > 0 ? `heat${change.level}` : "same";
+    return functionOf(box)?.isOwn === true ? `heat${level(box)}` : "";
   }
 
   function level(box: number): number {
