@@ -111,9 +111,7 @@ impl Server {
         let Some(view) = view else { return Ok(None) };
         let samples = Arc::clone(&view);
         let flame = crate::handlers::on_pool(move |cancel| match &samples.comparison {
-            Some(comparison) => {
-                flame::change_flame(&samples.analysis, &comparison.compared, parameters.top(), cancel)
-            }
+            Some(comparison) => flame::change_flame(&samples.analysis, &comparison.compared, parameters.top(), cancel),
             None => flame::flame(&samples.analysis, parameters.top(), cancel),
         })
         .await?;

@@ -126,7 +126,8 @@ pub fn run_line(line: &str, folder: &Path, home: &Path) -> Output {
 
 /// The commands in a text for an assistant that would measure again.
 pub fn commands_of(text: &str) -> Vec<&str> {
-    let mut lines = text.lines().filter(|line| line.starts_with("To measure it again: ") || line.starts_with("For the same"));
+    let mut lines =
+        text.lines().filter(|line| line.starts_with("To measure it again: ") || line.starts_with("For the same"));
     lines.next().unwrap_or_default().split('`').skip(1).step_by(2).collect()
 }
 

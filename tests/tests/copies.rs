@@ -144,7 +144,10 @@ fn the_command_for_the_same_numbers_gives_them() {
         output.stdout
     };
     let printed = run(&text);
-    assert!(printed.contains("alloc_space") && printed.contains("12.5MiB") && printed.contains("src/words.rs:3"), "{printed}");
+    assert!(
+        printed.contains("alloc_space") && printed.contains("12.5MiB") && printed.contains("src/words.rs:3"),
+        "{printed}"
+    );
     compare(&mut client, &file);
     let text = copied_with(&mut client, "comparison", &file, "against");
     let printed = run(&text);

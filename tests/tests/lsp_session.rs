@@ -483,7 +483,8 @@ fn a_copy_is_an_action_and_opens_where_answers_are_not_shown() {
         let address = perflens_tests::lsp::uri(&path);
         client.until("it is shown or told", |client| {
             let shown = client.received("window/showDocument").iter().any(|it| it["uri"] == address);
-            let told = client.received("window/showMessage").iter().any(|it| it.to_string().contains("for-assistant.md"));
+            let told =
+                client.received("window/showMessage").iter().any(|it| it.to_string().contains("for-assistant.md"));
             (shown && told != can_show).then_some(())
         });
         let text = std::fs::read_to_string(&path).expect("a text");

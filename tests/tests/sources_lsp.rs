@@ -106,7 +106,10 @@ fn the_command_that_measures_again_does() {
     let commands = commands_of(&text);
     assert_eq!(commands.len(), 2, "{text}");
     let outputs = commands.iter().map(|command| run_line(command, &scene.path(""), home.path()));
-    let printed: Vec<String> = outputs.inspect(|output| assert_eq!(output.code, Some(0), "{text}: {}", output.stderr)).map(|output| output.stdout).collect();
+    let printed: Vec<String> = outputs
+        .inspect(|output| assert_eq!(output.code, Some(0), "{text}: {}", output.stderr))
+        .map(|output| output.stdout)
+        .collect();
     assert!(printed[1].contains("2.07s"), "{}", printed[1]);
 }
 

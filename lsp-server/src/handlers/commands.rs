@@ -11,7 +11,9 @@ use tower_lsp::jsonrpc::Error;
 
 use super::ext::{Callers, Neighbour};
 use super::hotspots::Hotspot;
-use super::{actions, bases, calls, copy, ext, filters, hotspots, invalid, lenses, matches, on_pool, places, remote, status};
+use super::{
+    actions, bases, calls, copy, ext, filters, hotspots, invalid, lenses, matches, on_pool, places, remote, status,
+};
 use crate::commands::{CommandCall, RecordedEvent, Subject};
 use crate::config::HintMode;
 use crate::loader::{Input, RECEIVED};

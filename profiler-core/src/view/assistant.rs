@@ -483,7 +483,9 @@ impl Measured {
             Self::ObjectsAllocated => {
                 "Values count objects that were allocated, freed since or not; they are neither bytes nor time."
             }
-            Self::ObjectsInUse => "Values count objects that were in use at one moment; they are neither bytes nor time.",
+            Self::ObjectsInUse => {
+                "Values count objects that were in use at one moment; they are neither bytes nor time."
+            }
             Self::Waits => "Values count how often something had to wait, not for how long.",
             Self::Faults => {
                 "Values count page faults: how often memory was touched that was not there yet; they are neither \

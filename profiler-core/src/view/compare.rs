@@ -281,7 +281,8 @@ impl<'a> Sides<'a> {
 
     /// `10.2s cpu against 10.1s`.
     pub(super) fn amounts_of_both(&self) -> String {
-        let (new, base) = (self.new_numbers.value(self.new.costs.total), self.base_numbers.value(self.base.costs.total));
+        let (new, base) =
+            (self.new_numbers.value(self.new.costs.total), self.base_numbers.value(self.base.costs.total));
         format!("{new} {} against {base}", super::data::shown(self.new_numbers.kind()))
     }
 

@@ -124,10 +124,8 @@ pub fn change_flame(
         };
         let old = before.get(&chain).copied();
         let (new_samples, old_samples) = samples.as_ref().map_or((None, None), |(new, old)| (Some(new), Some(old)));
-        let pair = Pair::new(
-            side(node.value, new_samples, true),
-            side(old.unwrap_or_default(), old_samples, old.is_some()),
-        );
+        let pair =
+            Pair::new(side(node.value, new_samples, true), side(old.unwrap_or_default(), old_samples, old.is_some()));
         let change = sides.change(&pair);
         FlameBox {
             parent: node.parent,

@@ -198,12 +198,14 @@ fn a_flame_graph_of_a_comparison_says_per_box_what_changed() {
           f ≈ 0pp 100ms→100ms src/a.rs:2 Level(0)
           fresh ▲ +10.0pp new 100ms src/a.rs:8 Level(4)
         omitted 0
-    "#]].assert_eq(&of(new, base));
+    "#]]
+    .assert_eq(&of(new, base));
     // Of other totals shares are compared; few samples prove nothing.
     expect![[r#"
         30.0ms cpu against 40.0ms 30000000
         g ≈ +16.7pp inconclusive src/a.rs:4 Level(0)
         f ≈ −16.7pp inconclusive src/a.rs:2 Level(0)
         omitted 0
-    "#]].assert_eq(&of("f@2 src/a.rs:3 = 10\n g@4 src/a.rs:5 = 20", "f@2 src/a.rs:3 = 20\n g@4 src/a.rs:5 = 20"));
+    "#]]
+    .assert_eq(&of("f@2 src/a.rs:3 = 10\n g@4 src/a.rs:5 = 20", "f@2 src/a.rs:3 = 20\n g@4 src/a.rs:5 = 20"));
 }
