@@ -213,10 +213,7 @@ fn python_is_verified_by_its_sources() {
     assert!(said.starts_with("not changed: "), "{said}");
     work.replace("sums.py", "2 * rounds", "1 * rounds");
     let after = work.assistant.ask("verify", &json!({ "base": id(&before) }));
-    let function = |end: &str| row(&after, |row| row["function"].as_str().is_some_and(|name| name.ends_with(end)));
-    assert_eq!(function("hot").map(|row| &row["verdict"]), Some(&json!("improved")), "{after:#}");
-    // How fast an interpreter is depends on what else the machine does, more than programs do.
-    assert_shrunk_more(&after, "hot", "steady");
+    assert_halved(&after, "hot", "steady");
     let failed = work.assistant.ask("record", &json!({ "name": "test_fails" }));
     assert_eq!(failed["recording"]["exit_code"], 1, "{failed:#}");
     assert!(failed["recording"]["output"].to_string().contains("never seven"), "{failed:#}");
@@ -232,10 +229,7 @@ fn node_is_verified_by_the_profiler_of_v8() {
     assert!(word(&before["recording"], "how").contains("node --cpu-prof"), "{before:#}");
     work.replace("sums.js", "2 * rounds", "1 * rounds");
     let after = work.assistant.ask("verify", &json!({ "base": id(&before) }));
-    assert_eq!((&after["verdict"], &after["recording"]["exit_code"]), (&json!("improved"), &json!(0)), "{after:#}");
-    // V8 looks at the clock, not at the processor: on a busy machine it misses samples, of one run more
-    // than of another.
-    assert_shrunk_more(&after, "hot", "steady");
+    assert_halved(&after, "hot", "steady");
 }
 
 #[test]
@@ -333,17 +327,6 @@ fn assert_halved(answer: &Value, hot: &str, steady: &str) {
     assert_eq!(function(hot).map(|row| &row["verdict"]), Some(&json!("improved")), "{answer:#}");
     assert!(is_unchanged(function(steady)), "{answer:#}");
     assert_eq!((&answer["verdict"], &answer["recording"]["exit_code"]), (&json!("improved"), &json!(0)), "{answer:#}");
-}
-
-/// One function costs about half of what it did, and the other much more of what it did.
-#[track_caller]
-fn assert_shrunk_more(answer: &Value, hot: &str, steady: &str) {
-    let part = |name: &str| {
-        let row = row(answer, |row| row["function"] == name);
-        let number = |row: &Value, key: &str| row[key].as_f64().expect("a number");
-        row.map_or(1.0, |row| number(row, "cumulative") / number(row, "base_cumulative"))
-    };
-    assert!(part(hot) < 0.7 && part(steady) > part(hot) * 1.3, "{answer:#}");
 }
 
 /// The recordings of a home, the oldest first.

@@ -339,6 +339,7 @@ fn with_own(
     }
     ui.ended(&report);
     let name = &order.runnable.name;
+    let period = mean_period(&parts);
     let merged = Profile::merge(parts).map_err(|error| format!("the runs of {name}: {error}"))?;
     let Some(profile) = merged.filter(|profile| !profile.samples().is_empty()) else {
         let cancelled = || stop.load(Ordering::Relaxed).then(|| CANCELLED.to_owned());
@@ -363,6 +364,10 @@ fn with_own(
     let work = Work { runs: tested.report.runs, iterations: plan.iterations.count() };
     let profile = match work.of(&order.key(), order.runnable.kind) {
         Some(work) => profile.with_comment(work.to_string()),
+        None => profile,
+    };
+    let profile = match period {
+        Some((nanoseconds, clock)) => profile.with_period(nanoseconds, &clock),
         None => profile,
     };
     let fail = |error: std::io::Error| format!("{}: it can't be written to: {error}", store.folder().display());
@@ -460,6 +465,22 @@ fn named(bytes: &[u8], file: &str, line: u32, name: &str) -> Option<Vec<u8>> {
         }
     }
     serde_json::to_vec(&profile).ok()
+}
+
+/// What a sample stands for on average, in nanoseconds, and of which clock. V8 knows of each run how far apart its
+/// samples came to be, which differs a little. `None` where that is not known of each.
+fn mean_period(runs: &[Profile]) -> Option<(i64, String)> {
+    let clock = runs.first()?.meta().period_type.clone()?;
+    let (mut time, mut samples) = (0_i128, 0_i128);
+    for run in runs {
+        let meta = run.meta();
+        if clock.unit != "nanoseconds" || meta.period_type.as_ref() != Some(&clock) {
+            return None;
+        }
+        time += i128::from(count(run)) * i128::from(meta.period);
+        samples += i128::from(count(run));
+    }
+    Some((i64::try_from(time.checked_div(samples)?).ok()?, clock.kind))
 }
 
 /// How many samples there are.

@@ -90,8 +90,8 @@ pub struct Comparison {
     pub files: Vec<Pair>,
     /// What pairs of runs say, row by row.
     runs: Vec<RunPair>,
-    /// The totals of each pair of runs, the new one's first.
-    totals: Vec<(i64, i64)>,
+    /// What each pair of runs has altogether.
+    totals: Vec<RunPair>,
 }
 
 /// A pair of runs: both sides, and their rows.
@@ -106,8 +106,8 @@ pub struct Run<'a> {
 }
 
 impl Comparison {
-    /// The totals of each pair of runs that this is the sum of, the new one's first; empty for a single pair.
-    pub fn run_totals(&self) -> &[(i64, i64)] {
+    /// What each pair of runs that this is the sum of has altogether; empty for a single pair.
+    pub fn run_totals(&self) -> &[RunPair] {
         &self.totals
     }
 
@@ -119,13 +119,19 @@ impl Comparison {
 
     /// Takes in what pairs of runs say, of whose sides this compares the sums.
     pub fn judge_by(&mut self, new: Side<'_>, base: Side<'_>, runs: &[Run<'_>]) {
-        self.totals = runs.iter().map(|run| (run.new.costs.total, run.base.costs.total)).collect();
+        self.totals = runs.iter().map(|run| total_pair(run.new.costs, run.base.costs)).collect();
         self.runs.clear();
         let whole = (new, base);
         take_in(&mut self.lines, &mut self.runs, whole, runs, |of| &of.lines, line_key);
         take_in(&mut self.functions, &mut self.runs, whole, runs, |of| &of.functions, function_key);
         take_in(&mut self.files, &mut self.runs, whole, runs, |of| &of.files, file_key);
     }
+}
+
+/// What two sides have altogether. Samples that are not counted are 0, so that nothing can be judged by them.
+pub fn total_pair(new: &Costs, base: &Costs) -> RunPair {
+    let samples = |costs: &Costs| costs.samples.and_then(|samples| u64::try_from(samples).ok()).unwrap_or(0);
+    RunPair { new: new.total.into(), new_samples: samples(new), base: base.total.into(), base_samples: samples(base) }
 }
 
 /// What a row of a side is called.

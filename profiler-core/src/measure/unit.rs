@@ -116,6 +116,11 @@ impl Scale {
         &self.unit
     }
 
+    /// How many of its unit a sample is shown as, if values are numbers of samples shown as a time.
+    pub(crate) fn period_value(&self) -> Option<i128> {
+        self.period
+    }
+
     /// The period that every sample is shown as, if values are numbers of samples shown as a
     /// time. The tooltip then says so: "120 samples × 10.0ms".
     pub fn period(&self) -> Option<Quantity<'_>> {

@@ -46,6 +46,16 @@ impl Verdict {
     }
 }
 
+/// What a verdict has to allow for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Allowance {
+    /// A change matters from here on, on the scale of the values.
+    pub matters: f64,
+    /// The part of a value, 0.1 for a tenth, by which runs of the same program may differ by themselves. A
+    /// single pair can't tell a smaller change from that; several know better, and don't use it.
+    pub drift: f64,
+}
+
 /// A row, judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
@@ -59,13 +69,15 @@ pub struct Judged {
     pub by_samples: f64,
     /// The same by how much the runs differ; 0 for a single pair.
     pub by_runs: f64,
+    /// More than chance by the numbers of samples, but no more than a single pair has to allow for
+    /// ([`Allowance::drift`]).
+    pub may_be_drift: bool,
     /// What became of it.
     pub verdict: Verdict,
 }
 
 impl Judged {
-    /// Judges a row by all pairs of runs. A change matters from `matters` on, on the scale of the
-    /// values. `None` without a pair, or when samples contradict values.
+    /// Judges a row by all pairs of runs. `None` without a pair, or when samples contradict values.
     ///
     /// The mean difference `d` of `k` pairs has two estimates of its noise, and the larger one
     /// counts: from the numbers of samples, with the variances of
@@ -82,10 +94,10 @@ impl Judged {
     /// |d₁ − d₂| / 2        for two, which say little of how much runs differ
     /// ```
     ///
-    /// A change is one when `|d|` is beyond that and every pair has its direction. A difference within
-    /// it is unchanged when the noise is smaller than what matters, so that such a change would have
-    /// been seen; all else is inconclusive.
-    pub fn of(pairs: &[RunPair], matters: f64) -> Option<Self> {
+    /// A change is one when `|d|` is beyond that, every pair has its direction, and a single pair's is
+    /// more than runs may differ by themselves. A difference within it is unchanged when the noise is
+    /// smaller than what matters, so that such a change would have been seen; all else is inconclusive.
+    pub fn of(pairs: &[RunPair], allowance: Allowance) -> Option<Self> {
         let count = pairs.len() as f64;
         if pairs.is_empty() {
             return None;
@@ -98,18 +110,23 @@ impl Judged {
         let mean = differences.iter().sum::<f64>() / count;
         let (by_samples, by_runs) = (DEVIATIONS * variance.sqrt() / count, spread(&differences, mean));
         let noise = by_samples.max(by_runs);
+        let side = |value: fn(&RunPair) -> i128| pairs.iter().map(|pair| value(pair) as f64).sum::<f64>() / count;
+        let (new, base) = (side(|pair| pair.new), side(|pair| pair.base));
+        let may_be_drift =
+            pairs.len() == 1 && mean.abs() > noise && mean.abs() <= allowance.drift * new.abs().max(base.abs());
         let agrees = |way: Ordering| differences.iter().all(|difference| difference.total_cmp(&0.0) == way);
-        let verdict = if mean > noise && agrees(Ordering::Greater) {
+        let verdict = if may_be_drift {
+            Verdict::Inconclusive
+        } else if mean > noise && agrees(Ordering::Greater) {
             Verdict::Regressed
         } else if -mean > noise && agrees(Ordering::Less) {
             Verdict::Improved
-        } else if mean.abs() <= noise && noise <= matters {
+        } else if mean.abs() <= noise && noise <= allowance.matters {
             Verdict::Unchanged
         } else {
             Verdict::Inconclusive
         };
-        let side = |value: fn(&RunPair) -> i128| pairs.iter().map(|pair| value(pair) as f64).sum::<f64>() / count;
-        Some(Self { new: side(|pair| pair.new), base: side(|pair| pair.base), noise, by_samples, by_runs, verdict })
+        Some(Self { new, base, noise, by_samples, by_runs, may_be_drift, verdict })
     }
 
     /// Half the width of an interval as percentage points of a whole: `±3.1`.
@@ -163,6 +180,11 @@ mod tests {
 
     use super::*;
 
+    /// Judged by a change that matters, and nothing that runs differ by.
+    fn judged(pairs: &[RunPair], matters: f64) -> Option<Judged> {
+        Judged::of(pairs, Allowance { matters, drift: 0.0 })
+    }
+
     /// Values that are the samples.
     fn pair(base: u64, new: u64) -> RunPair {
         RunPair { new: new.into(), new_samples: new, base: base.into(), base_samples: base }
@@ -186,14 +208,32 @@ mod tests {
             (&[pair(1000, 1300), pair(1000, 1250), pair(1000, 1280)], 100.0, Verdict::Regressed),
             (&[pair(1000, 1900), pair(1000, 1010), pair(1000, 1020)], 100.0, Verdict::Inconclusive),
         ] {
-            assert_eq!(Judged::of(pairs, matters).map(|judged| judged.verdict), Some(want), "{pairs:?}");
+            assert_eq!(judged(pairs, matters).map(|judged| judged.verdict), Some(want), "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn one_pair_allows_for_what_runs_differ_by() {
+        for (pairs, drift, want) in [
+            // 14 % of the larger value, 4 times what is chance.
+            (&[pair(10_000, 8_600)][..], 0.15, (Verdict::Inconclusive, true)),
+            (&[pair(8_600, 10_000)], 0.15, (Verdict::Inconclusive, true)),
+            (&[pair(10_000, 8_600)], 0.0, (Verdict::Improved, false)),
+            (&[pair(10_000, 8_400)], 0.15, (Verdict::Improved, false)),
+            // What is chance is that, and no drift.
+            (&[pair(1000, 1050)], 0.15, (Verdict::Unchanged, false)),
+            // Two pairs know how much runs differ.
+            (&[pair(10_000, 8_600), pair(10_000, 8_700)], 0.15, (Verdict::Improved, false)),
+        ] {
+            let judged = Judged::of(pairs, Allowance { matters: 1000.0, drift }).unwrap();
+            assert_eq!((judged.verdict, judged.may_be_drift), want, "{pairs:?} {drift}");
         }
     }
 
     #[test]
     fn what_is_unknown_is_not_judged() {
-        assert_eq!(Judged::of(&[], 1.0), None);
-        assert_eq!(Judged::of(&[RunPair { new: 5, new_samples: 0, base: 1, base_samples: 1 }], 1.0), None);
+        assert_eq!(judged(&[], 1.0), None);
+        assert_eq!(judged(&[RunPair { new: 5, new_samples: 0, base: 1, base_samples: 1 }], 1.0), None);
     }
 
     proptest! {
@@ -201,7 +241,8 @@ mod tests {
         fn both_directions_are_judged_alike(pairs in proptest::collection::vec((1..2000_u64, 1..2000_u64), 1..8)) {
             let there: Vec<RunPair> = pairs.iter().map(|&(base, new)| pair(base, new)).collect();
             let back: Vec<RunPair> = pairs.iter().map(|&(base, new)| pair(new, base)).collect();
-            let (there, back) = (Judged::of(&there, 50.0).unwrap(), Judged::of(&back, 50.0).unwrap());
+            let allowance = Allowance { matters: 50.0, drift: 0.1 };
+            let (there, back) = (Judged::of(&there, allowance).unwrap(), Judged::of(&back, allowance).unwrap());
             let turned = match back.verdict {
                 Verdict::Improved => Verdict::Regressed,
                 Verdict::Regressed => Verdict::Improved,
@@ -224,7 +265,7 @@ mod tests {
             let mut run = || (0..2000).map(|_| toss()).sum::<u64>();
             let changed = (0..100)
                 .filter(|_| {
-                    let verdict = Judged::of(&[pair(run(), run())], 150.0).unwrap().verdict;
+                    let verdict = judged(&[pair(run(), run())], 150.0).unwrap().verdict;
                     matches!(verdict, Verdict::Improved | Verdict::Regressed)
                 })
                 .count();

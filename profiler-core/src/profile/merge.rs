@@ -31,7 +31,7 @@ impl Profile {
     /// Adds profiles up; `None` without any.
     ///
     /// What the first says about itself holds for the whole, but for times: it begins with the
-    /// earliest part, and lasts as long as the longest.
+    /// earliest part, lasts as long as the longest, and has a period if all have the same.
     pub fn merge(parts: Vec<Self>) -> Result<Option<Self>, MergeError> {
         let mut parts = parts.into_iter();
         let Some(first) = parts.next() else { return Ok(None) };
@@ -48,6 +48,9 @@ impl Profile {
             let meta = builder.meta();
             meta.time_ns = [meta.time_ns, part.meta.time_ns].into_iter().flatten().min();
             meta.duration_ns = meta.duration_ns.max(part.meta.duration_ns);
+            if !part.has_period_of(&first) {
+                (meta.period, meta.period_type) = (0, None);
+            }
             let columns: Vec<usize> = (0..part.value_types.len()).collect();
             append(&mut builder, part, &columns, None, &CancelFlag::new())?;
             for note in &part.notes {
@@ -89,6 +92,19 @@ impl Profile {
         self
     }
 
+    /// Says how far apart samples are on average, in nanoseconds of whatever its profiler's clock counts.
+    #[must_use]
+    pub fn with_period(mut self, nanoseconds: i64, clock: &str) -> Self {
+        self.meta.period = nanoseconds;
+        self.meta.period_type = Some(ValueType::new(clock, "nanoseconds"));
+        self
+    }
+
+    /// Whether its samples stand for as much: a period that differs turns no count into a time.
+    fn has_period_of(&self, other: &Self) -> bool {
+        self.meta.period == other.meta.period && self.meta.period_type == other.meta.period_type
+    }
+
     /// Adds to the comments of its producer.
     #[must_use]
     pub fn with_comment(mut self, comment: String) -> Self {
@@ -121,8 +137,7 @@ fn describe(builder: &mut ProfileBuilder, first: &Profile, rest: &[(&Profile, &s
         (Some(start), Some(end)) => Some(end.saturating_sub(start)),
         _ => all().filter_map(|part| part.meta().duration_ns).max(),
     };
-    // A period that differs turns no count into a time.
-    if is_same(&|part| part.meta().period == meta.period && part.meta().period_type == meta.period_type) {
+    if is_same(&|part| part.has_period_of(first)) {
         own.period = meta.period;
         own.period_type.clone_from(&meta.period_type);
     }

@@ -7,14 +7,14 @@
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::compare::Sides;
+use super::compare::{Sides, drift_in_words};
 use super::document::{Document, Role, Sentence, Span};
 use super::hotspots;
 use super::summary::{self, Numbers};
 use super::table::{Column, Table};
 use crate::attribute::analysis::{Analysis, ComparedTo};
-use crate::attribute::compare::SideCost;
-use crate::measure::{Judged, PointChange, RunPair, Verdict};
+use crate::attribute::compare::{SideCost, total_pair};
+use crate::measure::{Allowance, Judged, PointChange, RunPair, Verdict};
 
 /// Shares are counted in this many parts of a total.
 const PARTS: i128 = 1_000_000_000_000;
@@ -111,17 +111,18 @@ pub fn check<'a>(pairs: &'a [Pair], options: &Options) -> Result<Check<'a>, Unco
             runs.pairs[at] = run_pair(sides, is_by_share, &row.new, &row.base);
         }
     }
-    let matters = options.matters * whole;
+    let drift = sides.iter().map(|sides| sides.allowance(options.matters).drift).fold(0.0, f64::max);
+    let allowance = Allowance { matters: options.matters * whole, drift };
     let mut rows: Vec<Row> = named
         .into_iter()
         .filter_map(|((name, file), Runs { line, pairs })| {
             // A pair without the function has nothing of it on both sides.
             let absent = RunPair { new: 0, new_samples: 0, base: 0, base_samples: 0 };
             let runs: Vec<RunPair> = pairs.into_iter().map(|run| run.unwrap_or(absent)).collect();
-            let judged = Judged::of(&runs, matters)?;
+            let judged = Judged::of(&runs, allowance)?;
             let direction = judged.difference().total_cmp(&0.0);
             let is_in_every_pair = runs.iter().all(|&run| {
-                let alone = Judged::of(&[run], matters);
+                let alone = Judged::of(&[run], allowance);
                 alone.is_some_and(|alone| {
                     alone.difference().abs() > alone.noise && alone.difference().total_cmp(&0.0) == direction
                 })
@@ -133,8 +134,8 @@ pub fn check<'a>(pairs: &'a [Pair], options: &Options) -> Result<Check<'a>, Unco
     rows.sort_by(|a, b| {
         b.points.abs().total_cmp(&a.points.abs()).then_with(|| (&a.name, &a.file).cmp(&(&b.name, &b.file)))
     });
-    let totals: Option<Vec<RunPair>> = sides.iter().map(total).collect();
-    let total = totals.filter(|_| !is_by_share).and_then(|totals| Judged::of(&totals, matters));
+    let totals: Vec<RunPair> = sides.iter().map(|sides| total_pair(&sides.new.costs, &sides.base.costs)).collect();
+    let total = if is_by_share { None } else { Judged::of(&totals, allowance) };
     Ok(Check { pairs, total, rows, whole, is_by_share })
 }
 
@@ -150,17 +151,6 @@ fn run_pair(sides: &Sides<'_>, is_by_share: bool, new: &SideCost, base: &SideCos
         new_samples: samples(new)?,
         base: scaled(base.cost.cumulative, sides.base.costs.total),
         base_samples: samples(base)?,
-    })
-}
-
-/// Everything, on both sides.
-fn total(sides: &Sides<'_>) -> Option<RunPair> {
-    let samples = |analysis: &Analysis| u64::try_from(analysis.costs.samples?).ok();
-    Some(RunPair {
-        new: sides.new.costs.total.into(),
-        new_samples: samples(sides.new)?,
-        base: sides.base.costs.total.into(),
-        base_samples: samples(sides.base)?,
     })
 }
 
@@ -204,12 +194,18 @@ impl Check<'_> {
             let more = summary::more(hidden, if hidden == 1 { "function" } else { "functions" });
             document.table(caption, self.table(shown), more.into_iter().collect());
         }
-        document.paragraph([Sentence::default().faint(format!(
+        let drift = self.rows.iter().any(|row| row.judged.may_be_drift).then(|| {
+            Sentence::default().faint(format!(
+                "Inconclusive is also what may be how fast the machine was: one pair can't tell {}.",
+                drift_in_words()
+            ))
+        });
+        document.paragraph(std::iter::once(Sentence::default().faint(format!(
             "± is the 95 % confidence interval, by the numbers of samples{}: what is beyond it is a change; what is not is \
              unchanged, or inconclusive where ± is more than {:.0}pp.",
             if self.pairs.len() > 1 { " and by how much runs differ" } else { "" },
             options.matters * 100.0
-        ))]);
+        ))).chain(drift));
         document
     }
 

@@ -13,14 +13,17 @@ use super::summary::{self, Numbers};
 use super::table::{Column, Table};
 use crate::attribute::GroupId;
 use crate::attribute::analysis::{Analysis, Basis, ComparedTo};
-use crate::attribute::compare::{Comparison, Pair, SideCost};
-use crate::measure::{Judged, PointChange, RunPair, Share, Verdict};
+use crate::attribute::compare::{Comparison, Pair, SideCost, total_pair};
+use crate::measure::{Allowance, Judged, PointChange, RunPair, Share, Verdict};
 use crate::profile::LineNo;
 
 /// Fewer samples on both sides are too few to trust.
 const FEW_SAMPLES: i64 = 10;
 /// From which part of the base's total on a change matters: what is less sure than that is inconclusive.
 const MATTERS: f64 = 0.1;
+/// By how much of a time two recordings of the same work may differ although nothing changed, beyond what their samples
+/// explain: so much was seen on a shared machine, whose other work comes and goes. Shares and amounts don't.
+const DRIFT: f64 = 0.15;
 /// Shares are counted in this many parts of a total, where they are judged.
 const PARTS: i128 = 1_000_000_000_000;
 /// Most characters of a name in a sentence.
@@ -39,7 +42,7 @@ enum Mode {
     Work {
         is_scaled: bool,
     },
-    /// With what differs too much for values.
+    /// With what is against values.
     Share(&'static str),
 }
 
@@ -49,6 +52,8 @@ pub(super) struct Sides<'a> {
     pub(super) base: &'a Analysis,
     comparison: &'a Comparison,
     mode: Mode,
+    /// Samples of the two sides stand for times that differ, and are compared by their number all the same.
+    is_by_number: bool,
     pub(super) new_numbers: Numbers,
     pub(super) base_numbers: Numbers,
 }
@@ -222,25 +227,29 @@ impl<'a> Sides<'a> {
     pub(super) fn of(new: &'a Analysis, compared: &'a ComparedTo) -> Self {
         let base = &compared.base;
         let duration = |analysis: &Analysis| analysis.profile.meta().duration_ns.filter(|&duration| duration > 0);
+        let (new_numbers, base_numbers) = (Numbers::of(new), Numbers::of(base));
         let mode = match compared.basis {
             Basis::Normalized(_) => Mode::Normalized,
+            Basis::SameWork | Basis::PerWork(_) if new_numbers.has_other_rate(&base_numbers) => {
+                Mode::Share("sampling periods differ")
+            }
             Basis::SameWork => Mode::Work { is_scaled: false },
             Basis::PerWork(_) => Mode::Work { is_scaled: true },
             Basis::Unknown if new.costs.total == 0 || base.costs.total == 0 => Mode::Value,
-            Basis::Unknown if differs_much(new.costs.total, base.costs.total) => Mode::Share("totals"),
-            Basis::Unknown if duration(new).zip(duration(base)).is_some_and(|(new, base)| differs_much(new, base)) => {
-                Mode::Share("durations")
+            Basis::Unknown if differs_much(new.costs.total, base.costs.total) => {
+                Mode::Share("totals differ by more than 10 %")
             }
+            Basis::Unknown if duration(new).zip(duration(base)).is_some_and(|(new, base)| differs_much(new, base)) => {
+                Mode::Share("durations differ by more than 10 %")
+            }
+            Basis::Unknown if new_numbers.has_other_rate(&base_numbers) => Mode::Share("sampling periods differ"),
             Basis::Unknown => Mode::Value,
         };
-        Self {
-            new,
-            base,
-            comparison: &compared.comparison,
-            mode,
-            new_numbers: Numbers::of(new),
-            base_numbers: Numbers::of(base),
-        }
+        // What is subtracted is samples: shown as other times, a difference would not be that of its sides.
+        let is_by_value = !matches!(mode, Mode::Share(_));
+        let is_by_number = is_by_value && new_numbers.period() != base_numbers.period();
+        let new_numbers = if is_by_value { new_numbers.on_scale_of(&base_numbers) } else { new_numbers };
+        Self { new, base, comparison: &compared.comparison, mode, is_by_number, new_numbers, base_numbers }
     }
 
     /// What became of a function: `sums: improved, −33.4pp ±2.1`. `None` where it can't be judged, or is gone.
@@ -289,7 +298,7 @@ impl<'a> Sides<'a> {
     /// How the two sides were made comparable, as a sentence.
     pub(super) fn mode(&self) -> Sentence {
         let of_base = || Sentence::new("percentage points of the base's ").then(self.base_numbers.whole());
-        match self.mode {
+        let sentence = match self.mode {
             Mode::Value => Sentence::new("By value: changes are ").then(of_base()).text("."),
             Mode::Work { is_scaled: false } => {
                 Sentence::new("By value, of the same work on both sides: changes are ").then(of_base()).text(".")
@@ -301,9 +310,13 @@ impl<'a> Sides<'a> {
                 .then(of_base())
                 .text("."),
             Mode::Share(what) => Sentence::new(format!(
-                "By share, as the {what} differ by more than 10 %: each side counts as shares of its own total, \
+                "By share, as the {what}: each side counts as shares of its own total, \
                  changes are percentage points between them."
             )),
+        };
+        match self.base_numbers.period() {
+            Some(period) if self.is_by_number => sentence.text(format!(" Every sample of both counts as {period}.")),
+            _ => sentence,
         }
     }
 
@@ -314,14 +327,19 @@ impl<'a> Sides<'a> {
 
     /// What became of everything; of shares that says nothing.
     fn total(&self) -> Option<Judged> {
-        let samples = |analysis: &Analysis| u64::try_from(analysis.costs.samples?).ok();
-        let run = RunPair {
-            new: self.new.costs.total.into(),
-            new_samples: samples(self.new)?,
-            base: self.base.costs.total.into(),
-            base_samples: samples(self.base)?,
+        let one = [total_pair(&self.new.costs, &self.base.costs)];
+        let runs = match self.comparison.run_totals() {
+            [] => &one,
+            runs => runs,
         };
-        if self.is_by_share() { None } else { Judged::of(&[run], MATTERS * self.whole()) }
+        if self.is_by_share() { None } else { Judged::of(runs, self.allowance(MATTERS)) }
+    }
+
+    /// What judging allows for, where a change matters from such a part of the base's total on.
+    pub(super) fn allowance(&self, matters: f64) -> Allowance {
+        let is_of_work = matches!(self.mode, Mode::Work { .. });
+        let drift = if is_of_work && self.new_numbers.is_time() { DRIFT } else { 0.0 };
+        Allowance { matters: matters * self.whole(), drift }
     }
 
     /// The rows that changed enough, the largest change first; and how many are listed at all.
@@ -357,27 +375,26 @@ impl<'a> Sides<'a> {
     pub(super) fn change<'c>(&self, pair: &'c Pair) -> Change<'c> {
         let points = self.points(pair.new.cost.cumulative, pair.base.cost.cumulative);
         let runs = self.runs(pair);
-        let whole = self.whole();
-        let judged = runs.as_ref().and_then(|runs| Judged::of(runs, MATTERS * whole));
-        Change { pair, points, judged, whole, pairs: runs.map_or(1, |runs| runs.len()) }
+        let judged = runs.as_ref().and_then(|runs| Judged::of(runs, self.allowance(MATTERS)));
+        Change { pair, points, judged, whole: self.whole(), pairs: runs.map_or(1, |runs| runs.len()) }
     }
 
     /// What there is to judge a row by, on the scale on which both sides are compared.
     fn runs(&self, pair: &Pair) -> Option<Vec<RunPair>> {
-        let scaled = |value: i128, total: i64| match (self.is_by_share(), total) {
+        let scaled = |value: i128, total: i128| match (self.is_by_share(), total) {
             (false, _) => value,
             (true, 0) => 0,
-            (true, total) => value * PARTS / i128::from(total),
+            (true, total) => value * PARTS / total,
         };
-        let scale = |run: RunPair, (new, base): (i64, i64)| RunPair {
-            new: scaled(run.new, new),
-            base: scaled(run.base, base),
+        let scale = |run: RunPair, totals: &RunPair| RunPair {
+            new: scaled(run.new, totals.new),
+            base: scaled(run.base, totals.base),
             ..run
         };
         match self.comparison.runs_of(pair) {
-            [] => Some(vec![scale(pair.run_pair()?, (self.new.costs.total, self.base.costs.total))]),
+            [] => Some(vec![scale(pair.run_pair()?, &total_pair(&self.new.costs, &self.base.costs))]),
             runs => {
-                Some(runs.iter().zip(self.comparison.run_totals()).map(|(&run, &totals)| scale(run, totals)).collect())
+                Some(runs.iter().zip(self.comparison.run_totals()).map(|(&run, totals)| scale(run, totals)).collect())
             }
         }
     }
@@ -389,7 +406,7 @@ impl<'a> Sides<'a> {
         }
         match self.comparison.run_totals() {
             [] => self.base.costs.total as f64,
-            totals => totals.iter().map(|&(_, base)| base as f64).sum::<f64>() / totals.len() as f64,
+            totals => totals.iter().map(|total| total.base as f64).sum::<f64>() / totals.len() as f64,
         }
     }
 
@@ -517,6 +534,11 @@ impl Change<'_> {
         self.judged.map(|judged| Judged::interval(judged.by_runs, self.whole))
     }
 
+    /// Whether it is no more than two recordings of the same may differ by.
+    pub(super) fn may_be_drift(&self) -> bool {
+        self.judged.is_some_and(|judged| judged.may_be_drift)
+    }
+
     /// Whether it is large enough to stand out, and more than chance.
     pub(super) fn is_much(&self) -> bool {
         !self.is_noise() && self.points.is_some_and(|points| points.cmp_tenths(MUCH_TENTHS).is_gt())
@@ -554,14 +576,17 @@ impl Change<'_> {
 
 /// What the marks of some changes mean.
 pub(super) fn legend<'c>(changes: impl Iterator<Item = &'c Change<'c>>) -> Vec<Sentence> {
-    let (mut is_noisy, mut is_few, mut is_unknown) = (false, false, true);
+    let (mut is_noisy, mut may_be_drift, mut is_few, mut is_unknown) = (false, false, false, true);
     for change in changes {
-        is_noisy |= change.is_noise();
+        is_noisy |= change.is_noise() && !change.may_be_drift();
+        may_be_drift |= change.may_be_drift();
         is_few |= change.is_few();
         is_unknown &= change.judged.is_none();
     }
+    let drift = format!("≈ may be how fast the machine was: one recording of each can't tell {}", drift_in_words());
     [
         (is_noisy, "≈ may well be chance: within the 95 % confidence interval of the sample counts"),
+        (may_be_drift, &drift),
         (is_few, "* fewer than 10 samples on both sides: too few to trust"),
         (is_unknown, "samples are not counted in both profiles, so what is chance can't be told"),
     ]
@@ -569,6 +594,11 @@ pub(super) fn legend<'c>(changes: impl Iterator<Item = &'c Change<'c>>) -> Vec<S
     .filter(|&(applies, _)| applies)
     .map(|(_, words)| Sentence::default().faint(words))
     .collect()
+}
+
+/// `less than 15 % of a row from that; several pairs, in turns, can`.
+pub(super) fn drift_in_words() -> String {
+    format!("less than {:.0} % of a row from that; several pairs, in turns, can", DRIFT * 100.0)
 }
 
 fn differs_much(new: i64, base: i64) -> bool {

@@ -9,9 +9,12 @@ use super::table::Column;
 use crate::attribute::accounting::{Bucket, Standing, Weight};
 use crate::attribute::analysis::Analysis;
 use crate::attribute::{Cost, Costs, Field, Filter};
-use crate::measure::{Heat, Scale, Share};
+use crate::measure::{Heat, Quantity, Scale, Share};
 use crate::profile::{LabelValue, Profile};
 
+/// Sampling periods that differ by less than this factor may be the same one: V8, for one, says what its own came to
+/// be on average, which is longer on a busy machine, though it has no more samples of the same work.
+const JITTER: i128 = 3;
 /// Most characters of a note.
 const MAX_NOTE: usize = 600;
 
@@ -37,6 +40,30 @@ impl Numbers {
             total: costs.total,
             placed: costs.accounting.shown().unwrap_or(costs.total),
         }
+    }
+
+    /// The same numbers on the scale of others, of the same value type.
+    pub(super) fn on_scale_of(self, other: &Self) -> Self {
+        Self { scale: other.scale.clone(), ..self }
+    }
+
+    /// What a sample is shown as, where samples are shown as times.
+    pub(super) fn period(&self) -> Option<Quantity<'_>> {
+        self.scale.period()
+    }
+
+    /// Whether they are shown as times.
+    pub(super) fn is_time(&self) -> bool {
+        self.scale.unit().is_time()
+    }
+
+    /// Whether samples of both are shown as times, and were taken at rates that are not the same.
+    pub(super) fn has_other_rate(&self, other: &Self) -> bool {
+        let (Some(mine), Some(others)) = (self.scale.period_value(), other.scale.period_value()) else {
+            return false;
+        };
+        let (short, long) = (mine.min(others), mine.max(others));
+        long > short.saturating_mul(JITTER)
     }
 
     /// `1.20s`.

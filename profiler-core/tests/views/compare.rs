@@ -1,5 +1,5 @@
 use expect_test::expect;
-use profiler_core::profile::Profile;
+use profiler_core::profile::{Line, LineNo, MapId, Profile, ProfileBuilder, ValueType, Work};
 use profiler_core::view::compare::comparison;
 use profiler_core::view::hotspots::By;
 use profiler_core::view::text;
@@ -82,6 +82,67 @@ fn by_share_when_totals_differ() {
         No workspace was given: add --workspace DIR to see what the lines of your own code cost.
     "#]]
     .assert_eq(&text(&new, &base(), false));
+}
+
+/// What a profiler says of a recording of the same work.
+fn of_the_same_work(profile: Profile) -> Profile {
+    profile.with_comment(Work { amount: 5, name: "sums".to_owned() }.to_string())
+}
+
+#[test]
+fn one_recording_of_each_does_not_tell_a_change_from_the_speed_of_the_machine() {
+    let base = || profile(&[("hot src/a.rs:17", 4000), ("steady src/a.rs:70", 3000)]);
+    let new = || profile(&[("hot src/a.rs:17", 3500), ("steady src/a.rs:70", 3400)]);
+    expect![[r#"
+        cpu.pb.gz against base.pb.gz (base)
+        cpu 1.15min against 1.17min · 6.90k samples over 4.00s against 7.00k samples over 4.00s
+        By value, of the same work on both sides: changes are percentage points of the base's 1.17min cpu.
+
+        Lines by change of cost with calls, of base
+          change   base→new      self      samples  function  place
+        ≈ −7.1pp  40.0s→35.0s  −7.1pp  4000→3500    hot       src/a.rs:17
+        ≈ +5.7pp  30.0s→34.0s  +5.7pp  3000→3400    steady    src/a.rs:70
+        ≈ may be how fast the machine was: one recording of each can't tell less than 15 % of a row from that; several pairs, in turns, can
+
+        No workspace was given: add --workspace DIR to see what the lines of your own code cost.
+    "#]].assert_eq(&text(&of_the_same_work(new()), &of_the_same_work(base()), false));
+    // What is not known to be the same work is no matter of the machine alone.
+    let marks = |text: &str| text.lines().filter_map(|line| line.trim().chars().next()).collect::<String>();
+    let unknown = text(&new(), &base(), false);
+    assert!(marks(&unknown).contains('▲') && marks(&unknown).contains('▼'), "{unknown}");
+}
+
+/// Samples whose number is all that is known, and how far apart they are.
+fn counts(samples: i64, period: i64) -> Profile {
+    let mut builder = ProfileBuilder::new("test", vec![ValueType::new("samples", "count")]);
+    let function = builder.function("hot", "", "src/a.js", LineNo(1)).unwrap();
+    let location = builder.location(MapId::NONE, 0, &[Line { function, line: LineNo(4), column: 0 }]).unwrap();
+    builder.push_sample(&[location], &[samples], &[]).unwrap();
+    of_the_same_work(builder.finish().unwrap().with_period(period, "wall"))
+}
+
+/// V8 says how far apart its samples came to be, which is more where the machine is busy; the work has as many.
+#[test]
+fn samples_of_the_same_work_are_compared_by_their_number() {
+    let head = |new: &Profile, base: &Profile| {
+        let text = text(new, base, false);
+        text.lines().filter(|line| !line.is_empty()).take(6).collect::<Vec<_>>().join("\n")
+    };
+    expect![[r#"
+        cpu.pb.gz against base.pb.gz (base)
+        samples 550ms against 1.10s · 500 samples × 1.90ms against 1.00k samples × 1.10ms
+        By value, of the same work on both sides: changes are percentage points of the base's 1.10s samples. Every sample of both counts as 1.10ms.
+        Lines by change of cost with calls, of base
+           change   base→new       self      samples  function  place
+        ▼ −50.0pp  1.10s→550ms  −50.0pp  1000→500     hot       src/a.js:4"#]]
+    .assert_eq(&head(&counts(500, 1_900_000), &counts(1000, 1_100_000)));
+    // As many samples of another rate are not as much.
+    expect![[r#"
+        cpu.pb.gz against base.pb.gz (base)
+        samples 1.00s against 10.0s · 1.00k samples × 1.00ms against 1.00k samples × 10.0ms
+        By share, as the sampling periods differ: each side counts as shares of its own total, changes are percentage points between them.
+        No line has changed by 0.1pp or more.
+        No workspace was given: add --workspace DIR to see what the lines of your own code cost."#]].assert_eq(&head(&counts(1000, 1_000_000), &counts(1000, 10_000_000)));
 }
 
 #[test]

@@ -115,7 +115,12 @@ fn summary(changes: &Changes<'_>, by: By, recorded: &str) -> String {
         By::Function => "Functions",
     };
     let counts = if counts.is_empty() { String::new() } else { format!(" {noun}: {}.", counts.join(", ")) };
-    let is_unclear = changes.total.is_some_and(|total| total.verdict == Verdict::Inconclusive);
-    let advice = if is_unclear { " A test that runs longer would tell." } else { "" };
+    let advice = match changes.total {
+        Some(total) if total.may_be_drift => {
+            " It may be how fast the machine was: one recording of each can't tell so little from that."
+        }
+        Some(total) if total.verdict == Verdict::Inconclusive => " A test that runs longer would tell.",
+        _ => "",
+    };
     format!("{everything}{counts}{advice} {recorded}")
 }

@@ -1,7 +1,7 @@
 //! The line below the table of a hover: what the numbers are of, where they are from, and how
 //! far they can be believed.
 
-use super::super::compare::{Change, Sides};
+use super::super::compare::{Change, Sides, drift_in_words};
 use super::super::data;
 use super::super::document::{Role, Sentence, Span};
 use super::super::summary::Numbers;
@@ -36,6 +36,11 @@ fn verdict(change: &Change<'_>) -> String {
         Verdict::Improved => format!("Improved, {interval}pp (95 %): {counts}{runs}."),
         Verdict::Regressed => format!("Regressed, {interval}pp (95 %): {counts}{runs}."),
         Verdict::Unchanged => format!("Unchanged, within {interval}pp (95 %): {counts}{runs}."),
+        Verdict::Inconclusive if judged.may_be_drift => format!(
+            "Inconclusive, {interval}pp (95 %) by the samples alone: {counts}. It may be how fast the machine was: one \
+             recording of each can't tell {}.",
+            drift_in_words()
+        ),
         Verdict::Inconclusive if judged.difference().abs() > judged.noise => {
             format!("Inconclusive, {interval}pp (95 %): {counts}{runs}, and not all in the same direction.")
         }
