@@ -396,6 +396,61 @@ fn the_newest_commit_before_the_profile_is_a_guess_unless_functions_confirm_it()
     assert!(hover.contains("may be another line: which commit was measured is a guess"), "{hover}");
 }
 
+/// Sums, and writes the profile of that to the file that is named.
+const GO: &str = r#"package main
+
+import (
+	"os"
+	"runtime/pprof"
+)
+
+func hot(rounds int) int {
+	sum := 1
+	for round := range rounds { sum = sum*31 ^ round } // hot
+	return sum
+}
+
+func main() {
+	file, _ := os.Create(os.Args[1])
+	pprof.StartCPUProfile(file)
+	sum := 0
+	for range 40 { sum += hot(20_000_000) }
+	pprof.StopCPUProfile()
+	file.Close()
+	os.Exit(sum & 1 >> 1)
+}
+"#;
+
+/// Nothing but the program knows it: no label, and a newer commit was there when it ran.
+#[test]
+fn a_go_program_tells_which_commit_it_was_built_from() {
+    let scene = Scene::new("cpu/nanoseconds\n");
+    let (folder, programs) = (scene.path(""), tempfile::tempdir().expect("a folder"));
+    let program = programs.path().join("sums");
+    scene.write("go.mod", "module example.com/sums\n\ngo 1.22\n");
+    scene.write("main.go", GO);
+    scene.write(".gitignore", "*.pb.gz\n");
+    git(&folder, &["init", "-q", "-b", "main"]);
+    git(&folder, &["add", "."]);
+    git(&folder, &["commit", "-q", "-m", "first"]);
+    let commit = git(&folder, &["rev-parse", "HEAD"]);
+    let build = Command::new("go").args(["build", "-buildvcs=true", "-o"]).arg(&program).current_dir(&folder).output();
+    let build = build.expect("go is installed");
+    assert!(build.status.success(), "{}", String::from_utf8_lossy(&build.stderr));
+    scene.write("main.go", GO.replace("func hot", "// one\n// two\n// three\nfunc hot"));
+    git_at(SECOND, &folder, &["commit", "-q", "-a", "-m", "second"]);
+    let run = Command::new(&program).arg(scene.path("p.pb.gz")).status().expect("it runs");
+    assert!(run.success(), "{run}");
+
+    let (mut client, uri) = scene.open(editor("neovim 0.11"), "main.go");
+    client.until("the hot line where it is now", |client| {
+        client.hints(&uri).iter().any(|hint| hint.starts_with("12:")).then_some(())
+    });
+    let hover = client.hover(&uri, 12, 8);
+    let words = format!("as line 10; found by commit {}, of which the Go program was built", &commit[..10]);
+    assert!(hover.replace('\\', "").contains(&words), "{hover}");
+}
+
 /// The text of now speaks against the file: functions are elsewhere, one after the other.
 #[test]
 fn a_file_that_changed_too_much_is_known_by_the_text_of_its_commit() {

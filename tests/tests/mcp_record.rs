@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use perflens_tests::assistant::Assistant;
 use perflens_tests::cli::Run;
@@ -12,8 +13,16 @@ use perflens_tests::record::{descendants, is_alive, is_root, until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+/// Held while a project is worked on: what is recorded at the same time makes each other's lines slower.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A project that an assistant works on.
 struct Work {
+    _turn: MutexGuard<'static, ()>,
     assistant: Assistant,
     folder: TempDir,
     home: TempDir,
@@ -32,20 +41,20 @@ impl Work {
     }
 
     fn untrusted_with(name: &str, environment: &[(&str, &Path)]) -> Self {
-        let (folder, home) = (temporary(), temporary());
+        let (turn, folder, home) = (turn(), temporary(), temporary());
         projects::copy(name, folder.path());
         let assistant = start_with(folder.path(), home.path(), &[], environment);
-        Self { assistant, folder, home }
+        Self { _turn: turn, assistant, folder, home }
     }
 
     /// In a copy of a project, with the server started through another program.
     fn through(program: &Path, name: &str) -> Self {
-        let (folder, home) = (temporary(), temporary());
+        let (turn, folder, home) = (turn(), temporary(), temporary());
         projects::copy(name, folder.path());
         let tools = projects::tools();
         let tools: Vec<(&str, &Path)> = tools.iter().map(|(variable, value)| (*variable, Path::new(value))).collect();
         let assistant = Assistant::start_through(program, folder.path(), home.path(), &tools);
-        let work = Self { assistant, folder, home };
+        let work = Self { _turn: turn, assistant, folder, home };
         work.trust();
         work
     }

@@ -1,8 +1,9 @@
 //! Which commit a profile was measured at.
 //!
-//! What the user says comes first, then what a label of the samples says, then the newest commit
-//! before the profile's time. That last one is a guess, and is believed only as far as functions
-//! start where the profile says.
+//! What the user says comes first, then what a label of the samples says, then what a Go program that is still
+//! there says of itself, then the newest commit before the profile's time. That last one is a guess, as is a
+//! program that changes were built into or that nothing proves to be the one; guesses are believed only as far as
+//! functions start where the profile says.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use std::time::{Duration, SystemTime};
 use profiler_core::anchor::{Basis, Declarations, Functions};
 use profiler_core::attribute::GroupId;
 use profiler_core::profile::{LabelValue, Profile};
+use profiler_core::symbolize::GoBuild;
 
 use super::git::Repository;
 
@@ -26,6 +28,8 @@ const LABELS: [&str; 9] = [
     "service.version",
     "version",
 ];
+/// Programs of a profile that are looked into.
+const MAX_PROGRAMS: usize = 4;
 /// Digits by which people know a commit.
 const SHORT: usize = 10;
 
@@ -36,6 +40,14 @@ pub struct Rule {
     pub commit: Option<String>,
     /// Labels that name one, before those that are known.
     pub labels: Vec<String>,
+}
+
+/// What something calls the commit.
+#[derive(Clone, Debug)]
+struct Name {
+    revision: String,
+    reason: String,
+    is_guess: bool,
 }
 
 /// A commit that may be the one.
@@ -65,7 +77,8 @@ impl Commits {
             let end = u64::try_from(time.saturating_add(meta.duration_ns.unwrap_or(0))).ok().filter(|&end| end > 0)?;
             SystemTime::UNIX_EPOCH.checked_add(Duration::from_nanos(end))
         });
-        let names = names(profile, rule);
+        let mut names = names(profile, rule);
+        names.extend(built_from(profile, end));
         let mut tops = BTreeSet::new();
         let mut known = vec![false; names.len()];
         let repositories: Vec<(Repository, Vec<Choice>)> = roots
@@ -74,11 +87,12 @@ impl Commits {
             .filter(|repository| tops.insert(repository.top.clone()))
             .map(|repository| {
                 let mut choices = Vec::new();
-                for (at, (name, reason)) in names.iter().enumerate() {
+                for (at, Name { revision, reason, is_guess }) in names.iter().enumerate() {
                     // Versions are tagged with and without a letter.
-                    let commit = repository.commit(name).or_else(|| repository.commit(&format!("v{name}")));
+                    let commit = repository.commit(revision).or_else(|| repository.commit(&format!("v{revision}")));
                     known[at] |= commit.is_some();
-                    choices.extend(commit.map(|commit| Choice { commit, reason: reason.clone(), is_guess: false }));
+                    let choice = |commit| Choice { commit, reason: reason.clone(), is_guess: *is_guess };
+                    choices.extend(commit.map(choice));
                 }
                 let newest = seconds.and_then(|seconds| repository.newest_before(seconds));
                 choices.extend(newest.map(|commit| {
@@ -88,7 +102,8 @@ impl Commits {
                 (repository, choices)
             })
             .collect();
-        let unknown = names.into_iter().zip(known).filter(|(_, known)| !known).map(|((name, _), _)| name).collect();
+        let is_missed = |(name, known): &(Name, bool)| !known && !name.is_guess;
+        let unknown = names.into_iter().zip(known).filter(is_missed).map(|(name, _)| name.revision).collect();
         Self { repositories, unknown, end }
     }
 
@@ -140,9 +155,9 @@ impl Commits {
 }
 
 /// Names of commits, with what says so. Only what all samples agree on counts.
-fn names(profile: &Profile, rule: &Rule) -> Vec<(String, String)> {
-    let mut names: Vec<(String, String)> =
-        rule.commit.iter().map(|commit| (commit.clone(), "as configured".to_owned())).collect();
+fn names(profile: &Profile, rule: &Rule) -> Vec<Name> {
+    let sure = |name: &str, reason: String| Name { revision: name.to_owned(), reason, is_guess: false };
+    let mut names: Vec<Name> = rule.commit.iter().map(|commit| sure(commit, "as configured".to_owned())).collect();
     let labels: Vec<&str> = rule.labels.iter().map(String::as_str).chain(LABELS).collect();
     let mut values: Vec<BTreeSet<&str>> = vec![BTreeSet::new(); labels.len()];
     for sample in 0..profile.samples().len() {
@@ -156,8 +171,20 @@ fn names(profile: &Profile, rule: &Rule) -> Vec<(String, String)> {
     }
     for (label, values) in labels.iter().zip(values) {
         if let (1, Some(value)) = (values.len(), values.first()) {
-            names.push(((*value).to_owned(), format!("label {label}")));
+            names.push(sure(value, format!("label {label}")));
         }
     }
     names
+}
+
+/// What the Go programs of a profile, complete at `end`, say that they were built from.
+fn built_from(profile: &Profile, end: Option<SystemTime>) -> Option<Name> {
+    let programs = profile.mappings().iter().filter(|mapping| !mapping.file.is_none()).take(MAX_PROGRAMS);
+    let mut builds = programs.filter_map(|mapping| {
+        GoBuild::of_program(Path::new(profile.text(mapping.file)), profile.text(mapping.build_id), end)
+    });
+    let GoBuild { revision, is_modified, is_proven } = builds.next()?;
+    let changed = if is_modified { ", with changes" } else { "" };
+    let reason = format!("of which the Go program was built{changed}");
+    Some(Name { revision, reason, is_guess: is_modified || !is_proven })
 }

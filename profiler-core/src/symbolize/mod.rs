@@ -11,6 +11,7 @@
 //! * [`symbolize_profile`] fills in a profile that came with bare addresses.
 //! * [`name_by_sidecar`] takes names from what samply writes beside a profile.
 //! * [`PerfMap`], [`JitDump`] and [`KernelSymbols`] name code that is in no file.
+//! * [`GoBuild`] tells which commit a Go program was built from.
 //! * [`line_info`] tells before a recording whether there will be lines.
 //!
 //! Names stay as the linker knows them; [`demangle`](crate::demangle) is for whoever shows them.
@@ -25,6 +26,7 @@ mod address;
 mod debug_files;
 mod dwarf;
 mod elf;
+mod go_build;
 mod go_table;
 mod jit_names;
 mod jitdump;
@@ -44,6 +46,7 @@ mod symbols;
 pub use address::{Avma, FileOffset, FrameAddress, MappedRange, ModuleAddress, Svma};
 pub use debug_files::{DebugFiles, Fetch, FileKind};
 pub use elf::{BuildId, Elf};
+pub use go_build::GoBuild;
 pub use jitdump::{JitDump, JitDumpError};
 pub use kernel::KernelSymbols;
 pub use line_info::{Language, LineInfo, line_info};
