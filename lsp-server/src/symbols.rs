@@ -32,7 +32,7 @@ impl Places {
         DebugFiles {
             debug_dirs: self.debug_dirs.clone(),
             binary_dirs: builds.collect(),
-            debuginfod_caches: debuginfod_caches(&|name| std::env::var_os(name).map(PathBuf::from)),
+            debuginfod_caches: debuginfod_caches(),
             fetch: None,
         }
     }
@@ -86,7 +86,11 @@ pub fn named(profile: Profile, path: &Path, cancel: &CancelFlag) -> Result<Profi
 }
 
 /// Where debuginfod's clients keep what they fetched.
-fn debuginfod_caches(variable: &dyn Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
+pub(crate) fn debuginfod_caches() -> Vec<PathBuf> {
+    caches(&|name| std::env::var_os(name).map(PathBuf::from))
+}
+
+fn caches(variable: &dyn Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
     let is_set = |path: &PathBuf| !path.as_os_str().is_empty();
     if let Some(path) = variable("DEBUGINFOD_CACHE_PATH").filter(is_set) {
         return vec![path];
@@ -107,7 +111,7 @@ mod tests {
         let of = |set: &[(&str, &str)]| {
             let set: Vec<_> = set.iter().map(|(name, value)| ((*name).to_owned(), PathBuf::from(value))).collect();
             let find = |name: &str| set.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-            debuginfod_caches(&find)
+            caches(&find)
         };
         let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
         let home = ("HOME", "/home/dev");

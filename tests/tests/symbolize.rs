@@ -185,6 +185,26 @@ fn a_program_elsewhere_is_found_by_its_build() {
 }
 
 #[test]
+fn debug_info_is_looked_for_where_the_settings_say() {
+    let program = Program::build(&[]);
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("cpu.pb.gz");
+    std::fs::write(&path, pprof::gzip(&pprof::raw(&program.profile("/srv/app/demo", &program.build_id)))).unwrap();
+    let report = |config: &str| {
+        let folder = home.path().join("perflens");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("config.toml"), config).unwrap();
+        let output = Run::report(&path).env("XDG_CONFIG_HOME", home.path()).folder(program.folder.path()).output();
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        lines(&serde_json::from_str(&output.stdout).unwrap())
+    };
+    assert_eq!(report(""), [""; 0]);
+    assert_eq!(report(&format!("[symbols]\ndebugDirs = [{:?}]\n", program.folder.path())), LINES);
+    // Relative to where it runs.
+    assert_eq!(report("[symbols]\ndebugDirs = [\".\"]\n"), LINES);
+}
+
+#[test]
 fn another_build_is_not_used() {
     let program = Program::build(&[]);
     let path = program.path();

@@ -33,7 +33,8 @@ pub(super) struct Loaded {
 impl Loaded {
     /// The profile, with lines where this machine knows them.
     fn symbolised(&self, selection: &Selection) -> Result<Arc<Profile>, Failure> {
-        let places = Places { debug_dirs: selection.debug_dirs.clone(), roots: selection.workspace.clone() };
+        let debug_dirs = super::server::debug_dirs(&selection.debug_dirs);
+        let places = Places { debug_dirs, roots: selection.workspace.clone() };
         places
             .symbolised(Arc::clone(&self.profile), self.taken_here, &CancelFlag::new())
             .map_err(|error| Failure::Input(format!("{}: {error}", self.origin)))

@@ -204,7 +204,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         recordings: Places::of_this_process().recordings,
         output: arguments.output.clone(),
         is_live: arguments.watch,
-        debug_dirs: Vec::new(),
+        debug_dirs: super::server::debug_dirs(&[]),
         workspace: workspace.clone(),
         test: None,
     };

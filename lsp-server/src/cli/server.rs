@@ -105,6 +105,13 @@ fn folder() -> PathBuf {
     std::env::current_dir().unwrap_or_default()
 }
 
+/// Where debug info is looked for: the folders of the command line, then those of the settings.
+pub(super) fn debug_dirs(named: &[PathBuf]) -> Vec<PathBuf> {
+    let folder = folder();
+    let configured = config().symbols.debug_dirs.into_iter().map(|dir| folder.join(dir));
+    named.iter().cloned().chain(configured).collect()
+}
+
 /// The settings of the user, and of the folder if it is trusted.
 pub(super) fn config() -> Config {
     let places = Places::of_this_process();

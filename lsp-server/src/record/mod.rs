@@ -193,7 +193,8 @@ pub(crate) fn perform(mut job: Job, stop: &AtomicBool, ui: &mut dyn Ui) -> Resul
             .map_err(|error| format!("{}: it can't be written to: {error}", store.folder().display()))?,
         (None, None) => return Err("no folder to keep recordings in is known; name a file with -o FILE".to_owned()),
     };
-    let files = DebugFiles { debug_dirs: job.debug_dirs.clone(), ..debug_files() };
+    let mut files = debug_files();
+    files.debug_dirs.splice(..0, job.debug_dirs.iter().cloned());
     let mut watcher = Watcher {
         ui,
         counting: job.test.as_mut().map(|test| Counting {
@@ -464,15 +465,11 @@ fn without_lines(job: &Job, names: &mut Names, stacks: &Stacks) -> Option<String
         .find_map(|report| line_advice(&report.path))
 }
 
-/// The usual places of debug info on this machine.
+/// The usual places of debug info on this machine, also for what runs in a container.
 fn debug_files() -> DebugFiles {
-    let cache = std::env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
-        .or_else(|| Some(std::env::home_dir()?.join(".cache")));
     DebugFiles {
         debug_dirs: vec![PathBuf::from("/usr/lib/debug")],
-        debuginfod_caches: cache.map(|cache| cache.join("debuginfod_client")).into_iter().collect(),
+        debuginfod_caches: crate::symbols::debuginfod_caches(),
         ..DebugFiles::default()
     }
 }

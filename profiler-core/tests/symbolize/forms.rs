@@ -180,6 +180,78 @@ fn debug_info_is_found_by_build_id() {
 }
 
 #[test]
+fn debug_info_that_debuginfod_fetched_before() {
+    let folder = source();
+    folder.run("gcc -O1 -g -o program demo/demo.c");
+    let program = folder.path("program");
+    let id = build_id(&program);
+    let cached = folder.path(&format!("cache/{id}"));
+    std::fs::create_dir_all(&cached).unwrap();
+    run(Command::new("objcopy").arg("--only-keep-debug").arg(&program).arg(cached.join("debuginfo")));
+    folder.run("strip program");
+    let options = || SymbolOptions {
+        files: DebugFiles { debuginfod_caches: vec![folder.path("cache")], ..DebugFiles::default() },
+        ..SymbolOptions::default()
+    };
+    assert_lines(&mut Lookup::new(options(), module(&program)), &cached.join("debuginfo"));
+    // The program itself may be there as well, for what comes from another machine.
+    std::fs::rename(&program, cached.join("executable")).unwrap();
+    let gone = || Module { build: id.clone(), ..module(Path::new("/nowhere/program")) };
+    let mut lookup = Lookup::new(options(), gone());
+    assert_lines(&mut lookup, &cached.join("debuginfo"));
+    let (start, _) = super::programs::function(&cached.join("debuginfo"), "work");
+    assert_eq!(lookup.offset(start), Ok(lookup.frames(start)), "it knows where in the binary the code was");
+    // What lies there under the number of another build is not believed.
+    folder.run("gcc -O2 -g -o other demo/demo.c");
+    std::fs::rename(folder.path("other"), cached.join("debuginfo")).unwrap();
+    let mut lookup = Lookup::new(options(), gone());
+    assert_ne!(lookup.report().lines, Lines::DebugInfo);
+}
+
+/// `dwz` moves what several files have in common into one that they name by path and build id.
+#[test]
+fn debug_info_that_files_share() {
+    let common = "struct shared { int all[4]; struct shared *next; };\nstatic inline __attribute__((always_inline)) int \
+                  twice(struct shared *it) {\n    volatile int y = it->all[0];\n    return y * 2;\n}\n";
+    let user = |name: &str| {
+        format!(
+            "#include \"common.h\"\n__attribute__((noinline)) int work(struct shared *it) {{\n    return twice(it) + \
+             {name}(it);\n}}\nint main(int argc, char **argv) {{\n    struct shared it = {{{{argc}}, 0}};\n    return \
+             work(&it);\n}}\n"
+        )
+    };
+    let one = user("twice");
+    let two = user("-twice");
+    for version in [4, 5] {
+        let folder = Folder::new(&[("common.h", common), ("one.c", &one), ("two.c", &two)]);
+        for name in ["one", "two"] {
+            folder.run(&format!("gcc -O1 -g -gdwarf-{version} -o {name} {name}.c"));
+        }
+        let shared = folder.path("shared.debug");
+        folder.run(&format!("dwz --low-mem-die-limit none -m {} -M {} one two", shared.display(), shared.display()));
+        let sections = folder.run("readelf -S --wide one");
+        assert!(sections.contains(".gnu_debugaltlink"), "{sections}");
+        let expected = "common.h:4 twice < one.c:3 work";
+        let program = folder.path("one");
+        let lines = Lookup::of(&program).lines_of(&program, "work");
+        assert!(lines.iter().any(|line| line == expected), "DWARF {version}: {lines:#?}");
+
+        // Elsewhere it is found by its build id.
+        let id = build_id(&shared);
+        let by_id = folder.path(&format!("debug/.build-id/{}", &id[..2]));
+        std::fs::create_dir_all(&by_id).unwrap();
+        std::fs::rename(&shared, by_id.join(format!("{}.debug", &id[2..]))).unwrap();
+        let lines = Lookup::new(debug_dir(&folder.path("debug")), module(&program)).lines_of(&program, "work");
+        assert!(lines.iter().any(|line| line == expected), "DWARF {version}: {lines:#?}");
+
+        // Without it lines are known, and what is in the other file is not made up.
+        std::fs::remove_dir_all(folder.path("debug")).unwrap();
+        let lines = Lookup::of(&program).lines_of(&program, "work");
+        assert!(lines.iter().any(|line| line.contains("one.c:3")), "DWARF {version}: {lines:#?}");
+    }
+}
+
+#[test]
 fn units_in_files_of_their_own() {
     for version in [4, 5] {
         let folder = source();
