@@ -47,7 +47,8 @@ impl Places {
         taken_here: Option<SystemTime>,
         cancel: &CancelFlag,
     ) -> Result<Arc<Profile>, ProfileError> {
-        let which = Which::Incomplete;
+        // Whoever gives the starts of functions knows less than a binary does.
+        let which = if profile.meta().has_looked_up_lines { Which::All } else { Which::Incomplete };
         if !needs_symbols(&profile, which) {
             return Ok(profile);
         }

@@ -1,6 +1,7 @@
 //! Profiling servers in an editor: what can be asked is offered, what is asked is shown on the
 //! lines, and a workspace that is not trusted causes no request.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -188,4 +189,37 @@ fn another_time_and_the_version_before_are_bases() {
         let refused = client.refused("workspace/executeCommand", call);
         assert!(refused["message"].to_string().contains(why), "{refused}");
     }
+}
+
+#[test]
+fn two_hundred_opened_files_are_one_request() {
+    const FILES: usize = 200;
+    let mut profile = "cpu/nanoseconds\n!period cpu/nanoseconds 10_000_000\n!duration 10_000_000_000\n".to_owned();
+    let mut sources = String::new();
+    for file in 0..FILES {
+        let _ = writeln!(profile, "src/f{file}.rs:2 f{file} #1 = 10_000_000");
+        let _ = writeln!(sources, "//- /src/f{file}.rs\nfn f{file}() {{\n    work();\n}}");
+    }
+    let (scene, parca) = (Scene::new(&(profile.clone() + &sources)), FakeParca::start());
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970");
+    let now = i64::try_from(since.as_nanos()).expect("it is before 2262");
+    parca.parca().store("process_cpu", &[], now - 60_000_000_000, &profile);
+    let mut client = start(&scene, &parca, &json!({})).start();
+    client.command("perflens.query", json!([CPU, "15m"]));
+    let first = client.open(&scene.path("src/f0.rs"));
+    assert_eq!(client.hints_soon(&first).len(), 1);
+    for file in 1..FILES {
+        let uri = client.open(&scene.path(&format!("src/f{file}.rs")));
+        assert_eq!(client.hints(&uri).len(), 1, "{file}");
+        assert_eq!(client.lenses(&uri).len(), 1, "{file}");
+        assert!(client.hover(&uri, 1, 4).contains("10.0ms"), "{file}");
+    }
+    // Whole, filtered and of another value type, it is the same answer.
+    client.command("perflens.setFilter", json!(["fn=f7"]));
+    client.until("only what is left is shown", |client| client.hints(&first).is_empty().then_some(()));
+    assert_eq!(parca.calls(), ["Query"]);
+    // Asked for anew, it is one more.
+    client.command("perflens.refresh", json!([]));
+    client.until("it is asked again", |_| (parca.calls().len() > 1).then_some(()));
+    assert_eq!(parca.calls(), ["Query", "Query"]);
 }

@@ -236,6 +236,32 @@ fn what_passes_is_tried_again_and_not_for_ever() {
 }
 
 #[test]
+fn a_server_that_says_when_to_come_back_is_asked_then_or_not_at_all() {
+    // Statuses with a `google.rpc.RetryInfo` of a second and of a minute.
+    const SECOND: &str = "CA4aMAoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIECgIIAQ";
+    const MINUTE: &str = "CA4aMAoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIECgIIPA";
+    let busy = |code: &str, details: &str| {
+        Does::ok(WEB, "")
+            .header("grpc-status", code)
+            .header("grpc-message", "quota")
+            .header("grpc-status-details-bin", details)
+    };
+    let parca = FakeParca::start();
+    parca.parca().store("process_cpu", &[], seconds_ago(60), PROFILE);
+    // In the headers, and in the trailer behind a message.
+    let trailer = format!("grpc-status: 14\r\ngrpc-message: quota\r\ngrpc-status-details-bin: {SECOND}\r\n");
+    parca.parca().faults.extend([busy("8", SECOND), Does::ok(WEB, frame(0x80, trailer.as_bytes()))]);
+    assert_eq!(report(&parca.http.url(""), &[CPU]).0.profile.total, 40_000_000);
+    assert_eq!(parca.calls().len(), 3);
+    check(
+        [busy("8", MINUTE)],
+        &expect![[r#"
+        perflens: 127.0.0.1:PORT is too busy: quota; it wants to be asked again in 60 s
+    "#]],
+    );
+}
+
+#[test]
 fn an_answer_of_six_mebibytes_is_taken() {
     let parca = FakeParca::start();
     let mut profile = "cpu/nanoseconds\n!period cpu/nanoseconds 1\n!duration 1\n".to_owned();

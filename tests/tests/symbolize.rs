@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
+use expect_test::expect;
 use perflens_tests::cli::Run;
+use perflens_tests::http::HttpServer;
 use perflens_tests::otlp::{JSON, Receiver, post};
 use perflens_tests::pprof::{self, Builder};
 use serde_json::{Value, json};
@@ -395,4 +397,51 @@ fn a_recording_of_samply_has_its_functions_and_says_why_no_lines() {
     };
     let (twice, once) = (share("twice"), share("once"));
     assert!((0.55..0.72).contains(&twice) && (0.24..0.38).contains(&once), "{twice} {once}");
+}
+
+/// A server of Parca's kind: what came to it with bare addresses has lines that functions start on.
+#[test]
+fn lines_that_a_server_looked_up_are_looked_up_again_where_the_program_is() {
+    let program = Program::build(&[]);
+    let mut profile = program.profile("/build/demo", &program.build_id);
+    // `twice` is inlined into `work`, which the server doesn't see.
+    let (name, file) = ("work", "/build/src/demo.c");
+    let text = |profile: &mut pprof::Profile, text: &str| {
+        profile.string_table.push(text.as_bytes().to_vec());
+        i64::try_from(profile.string_table.len()).unwrap() - 1
+    };
+    let (name, filename) = (text(&mut profile, name), text(&mut profile, file));
+    profile.function.push(pprof::Function { id: 1, name, filename, ..pprof::Function::default() });
+    profile.location[0].line.push(pprof::Line { function_id: 1, line: 4, column: 0 });
+    let answer = perflens_tests::parca::answer(pprof::gzip(&pprof::raw(&profile)));
+    let server = HttpServer::start(move |_| answer.clone());
+    let page = server
+        .url("/?expression_a=process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta&time_selection_a=relative:minute|15");
+    let shown = |args: &[&str]| {
+        let output = Run::new(["report", &page, "--format", "json"]).args(args.iter().copied()).output();
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        let report: Value = serde_json::from_str(&output.stdout).unwrap();
+        let notes: Vec<&str> =
+            report["profile"]["notes"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        let notes: Vec<&str> = notes.into_iter().filter(|note| note.contains("looked up")).collect();
+        (lines(&report), notes.join("\n"))
+    };
+    let (rows, notes) = shown(&[]);
+    assert_eq!(rows, ["demo.c:4 work"]);
+    expect!["the lines of 100% of the value were looked up by the server, which mostly gives the line that a function starts on; with the binary of the same build in a folder of symbols.debugDirs (--debug-dir), or in the workspace, they are looked up here"].assert_eq(&notes);
+    let (rows, notes) = shown(&["--debug-dir", program.folder.path().to_str().unwrap()]);
+    assert_eq!(rows, LINES);
+    expect!["the lines of 100% of the value were looked up here, in binaries of the same build, not by the server"]
+        .assert_eq(&notes);
+    // A program of another build is none.
+    let other = Program::build(&["-DOTHER"]);
+    std::fs::write(other.folder.path().join("other.c"), "int other(void) { return 1; }").unwrap();
+    tool(Command::new("gcc").args(["-g", "-o", "demo", "demo.c", "other.c"]).current_dir(&other.folder));
+    assert_eq!(shown(&["--debug-dir", other.folder.path().to_str().unwrap()]).0, ["demo.c:4 work"]);
+    // A file has what was found out when it was fetched.
+    let output = Run::new(["fetch", &page, "-o", "fetched.pb.gz"]).folder(program.folder.path()).output();
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    assert!(output.stderr.contains("were looked up here"), "{}", output.stderr);
+    let fetched = Run::report(&program.folder.path().join("fetched.pb.gz")).output();
+    assert_eq!(lines(&serde_json::from_str(&fetched.stdout).unwrap()), LINES);
 }

@@ -3,9 +3,12 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
+use profiler_core::cancel::CancelFlag;
 use profiler_core::encode::Target;
+use profiler_core::profile::Profile;
 use profiler_core::view::data;
 
 use super::Failure;
@@ -14,6 +17,7 @@ use super::server::{self, Server};
 use crate::shell;
 use crate::source::query::TimeRange;
 use crate::source::{ProfileQuery, Request, address, presets, settings};
+use crate::symbols::Places;
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
@@ -62,21 +66,34 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let request = request(arguments)?;
     let fetched = remote::fetch(&request)?;
     let loaded = remote::decoded(&fetched)?;
-    for note in loaded.profile.notes() {
+    let profile = looked_up_here(Arc::clone(&loaded.profile))?;
+    for note in profile.notes() {
         writeln!(anstream::stderr(), "{}", data::shown_within(note, 1000))?;
     }
-    let value_type = loaded.profile.meta().default_value_type;
+    let value_type = profile.meta().default_value_type;
     if arguments.output.as_os_str() == "-" {
-        return Ok(Target::Pprof.write(&loaded.profile, value_type, io::stdout().lock())?);
+        return Ok(Target::Pprof.write(&profile, value_type, io::stdout().lock())?);
     }
     let name = arguments.output.display();
     let fail = |error: io::Error| Failure::Input(format!("{name}: {error}"));
     let mut file = BufWriter::new(File::create(&arguments.output).map_err(fail)?);
-    Target::Pprof.write(&loaded.profile, value_type, &mut file).map_err(fail)?;
+    Target::Pprof.write(&profile, value_type, &mut file).map_err(fail)?;
     file.flush().map_err(fail)?;
     let word = shell::word(&arguments.output.to_string_lossy());
     writeln!(anstream::stderr(), "written to {name}; look at it with: perflens report {word} --workspace .")?;
     Ok(())
+}
+
+/// With lines of this machine's binaries, where the server knows only where functions start: nobody
+/// who reads the file can tell any more.
+fn looked_up_here(profile: Arc<Profile>) -> Result<Arc<Profile>, Failure> {
+    if !profile.meta().has_looked_up_lines {
+        return Ok(profile);
+    }
+    let folder = std::env::current_dir().unwrap_or_default();
+    let debug_dirs = server::config().symbols.debug_dirs.iter().map(|dir| folder.join(dir)).collect();
+    let places = Places { debug_dirs, roots: vec![folder] };
+    places.symbolised(profile, None, &CancelFlag::new()).map_err(|error| Failure::Input(error.to_string()))
 }
 
 /// What the arguments ask for.

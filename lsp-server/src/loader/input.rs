@@ -125,7 +125,8 @@ pub fn decode_fetched(fetched: &Fetched, limits: &Limits, cancel: &CancelFlag) -
                 }
                 None => profile,
             };
-            Ok(profile.with_notes(fetched.notes.iter().cloned()))
+            let profile = profile.with_notes(fetched.notes.iter().cloned());
+            Ok(if fetched.looks_up_lines { profile.with_looked_up_lines() } else { profile })
         }
     }
 }

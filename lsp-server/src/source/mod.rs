@@ -97,6 +97,8 @@ pub struct Fetched {
     pub notes: Vec<String>,
     /// The sentence for when there is no sample in them.
     pub when_empty: Option<String>,
+    /// Whether the server looks up addresses itself, and gives the lines that functions start on.
+    pub looks_up_lines: bool,
     /// When it came.
     pub fetched_at: Instant,
     /// Differs for everything that was ever fetched.
@@ -112,6 +114,7 @@ impl Fetched {
             times: None,
             notes: Vec::new(),
             when_empty: None,
+            looks_up_lines: false,
             fetched_at: Instant::now(),
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
         }

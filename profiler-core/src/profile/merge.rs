@@ -105,6 +105,13 @@ impl Profile {
         self.meta.period == other.meta.period && self.meta.period_type == other.meta.period_type
     }
 
+    /// Says that a server has looked up its addresses, and gives the lines that functions start on.
+    #[must_use]
+    pub fn with_looked_up_lines(mut self) -> Self {
+        self.meta.has_looked_up_lines = true;
+        self
+    }
+
     /// Adds to the comments of its producer.
     #[must_use]
     pub fn with_comment(mut self, comment: String) -> Self {
@@ -150,6 +157,7 @@ fn describe(builder: &mut ProfileBuilder, first: &Profile, rest: &[(&Profile, &s
     if all().any(|part| part.meta().line_detail == LineDetail::FunctionOnly) {
         own.line_detail = LineDetail::FunctionOnly;
     }
+    own.has_looked_up_lines = all().any(|part| part.meta().has_looked_up_lines);
     if !prunes_alike {
         builder.note("the profiles leave out different frames; the sum has all of them");
     }

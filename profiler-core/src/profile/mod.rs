@@ -85,6 +85,9 @@ pub struct Meta {
     pub comments: Vec<String>,
     /// How much of a source position the line numbers stand for.
     pub line_detail: LineDetail,
+    /// Lines of locations with an address are those that functions start on: a server has looked
+    /// them up, and knows no better.
+    pub has_looked_up_lines: bool,
 }
 
 impl Meta {

@@ -32,6 +32,7 @@ mod jit_names;
 mod jitdump;
 mod kernel;
 mod line_info;
+mod looked_up;
 mod mapped;
 mod mini_symbols;
 mod perf_map;

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use rustc_hash::FxHashMap;
 
+use super::looked_up;
 use super::{
     Avma, FileOffset, Frame, Lines, MappedRange, Module, ModuleAddress, ModuleReport, Reason, Refusal, Svma, Symbolizer,
 };
@@ -131,10 +132,15 @@ pub fn symbolize_profile(
         notes.extend(note(&profile, mapping, &symbolizer.report(module), &reasons));
     }
     let resolved = found.len();
+    let words = if options.which == Which::All {
+        looked_up::in_words(&profile, |location| found.contains_key(&location))
+    } else {
+        Vec::new()
+    };
     if resolved == 0 && notes.is_empty() {
-        return Ok(SymbolizedProfile { profile, resolved, unresolved });
+        return Ok(SymbolizedProfile { profile: profile.with_notes(words), resolved, unresolved });
     }
-    let profile = rebuild(profile, &found, notes)?;
+    let profile = rebuild(profile, &found, notes)?.with_notes(words);
     Ok(SymbolizedProfile { profile, resolved, unresolved })
 }
 

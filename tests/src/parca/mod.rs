@@ -6,6 +6,9 @@
 //! `NotFound` there, regular expressions match anywhere. The real server is the judge of it, see
 //! `tests/tests/sources_parca.rs`; faults on demand are why there is another one.
 //!
+//! It knows only the calls and reports that servers of every age know: whoever comes to need a newer
+//! one (SOURCE is from 0.26 on) is refused, and a test fails.
+//!
 //! Messages are written down here a second time, so that a wrong number in the program's own
 //! is noticed.
 
@@ -141,9 +144,7 @@ impl Parca {
         }
         let message = asked.body.get(5..).unwrap_or_default();
         match self.allowed(asked, method).and_then(|()| self.call(service, method, message)) {
-            Ok(answer) => {
-                Does::ok(WEB, [frame(0, &answer), frame(0x80, b"grpc-status: 0\r\ngrpc-message: \r\n")].concat())
-            }
+            Ok(answer) => whole(&answer),
             // A refusal comes in the headers alone, as the real one does it.
             Err(Refused(code, words)) => {
                 Does::ok(WEB, "").header("grpc-status", &code.to_string()).header("grpc-message", &encoded(&words))
@@ -362,6 +363,16 @@ fn times(start: Option<Timestamp>, end: Option<Timestamp>) -> Result<(i64, i64),
 
 fn read<M: Message + Default>(bytes: &[u8]) -> Result<M, Refused> {
     M::decode(bytes).map_err(|error| Refused(13, error.to_string()))
+}
+
+/// An answer to a query that has this profile in it, packed or not, as it is.
+pub fn answer(pprof: Vec<u8>) -> Does {
+    whole(&QueryResponse { pprof: Some(pprof), total: 0 }.encode_to_vec())
+}
+
+/// An answer that went well.
+fn whole(message: &[u8]) -> Does {
+    Does::ok(WEB, [frame(0, message), frame(0x80, b"grpc-status: 0\r\ngrpc-message: \r\n")].concat())
 }
 
 /// A frame of gRPC-web.

@@ -172,7 +172,7 @@ impl Caller {
         if status.code == 0 {
             Ok(())
         } else {
-            Err(status::failure(self.server(), status.code, &status.message, deadline))
+            Err(status::failure_with(self.server(), (status.code, &status.message), &status.details, deadline))
         }
     }
 
@@ -211,7 +211,7 @@ impl Caller {
                     return Err(in_words(source));
                 }
                 let code = u32::try_from(i32::from(status.code())).unwrap_or(2);
-                Err(status::failure(self.server(), code, status.message(), deadline))
+                Err(status::failure_with(self.server(), (code, status.message()), status.details(), deadline))
             }
         }
     }
@@ -273,13 +273,23 @@ pub(in crate::source) fn channel(connection: &Connection) -> Result<Channel, Sou
 struct Status {
     code: u32,
     message: String,
+    /// More about it, as a message.
+    details: Vec<u8>,
+}
+
+impl Status {
+    fn read(code: u32, value: impl Fn(&str) -> Option<String>) -> Self {
+        let message = status::decode_message(&value("grpc-message").unwrap_or_default());
+        let details = status::decode_details(&value("grpc-status-details-bin").unwrap_or_default());
+        Self { code, message, details }
+    }
 }
 
 /// The status in headers, where servers put it when there is nothing else to say.
 fn status_of(headers: &HeaderMap) -> Option<Status> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let code = text("grpc-status")?.trim().parse().unwrap_or(2);
-    Some(Status { code, message: status::decode_message(text("grpc-message").unwrap_or_default()) })
+    Some(Status::read(code, text))
 }
 
 #[derive(Default)]
@@ -320,7 +330,7 @@ fn trailer(content: &[u8]) -> Status {
     };
     // A trailer without a status is one that went well, to be forgiving.
     let code = value("grpc-status").map_or(0, |code| code.parse().unwrap_or(2));
-    Status { code, message: status::decode_message(&value("grpc-message").unwrap_or_default()) }
+    Status::read(code, value)
 }
 
 #[cfg(test)]

@@ -1,11 +1,14 @@
 //! Parca, and Polar Signals Cloud, which speaks the same.
 //!
-//! A query is one MERGE of the whole time, answered as one pprof. Two things are different from
+//! A query is one MERGE of the whole time, answered as one pprof. Three things are different from
 //! what one would expect:
 //! * **Snapshots** (heap in use, goroutines) must not be added up over a time; [`snapshot`] says
 //!   what is done instead.
 //! * **The header** of a merged pprof has a time that overflowed, and no duration; the times of
 //!   the query are handed over beside it.
+//!
+//! * **Lines** of programs that came with bare addresses are those that functions start on: the
+//!   server finds no others in debug info. What this machine has binaries of is looked up again.
 //!
 //! The unit is the answer's: servers multiply samples by their period, or don't. Comparing and
 //! filters are done here on what was fetched, and not by the server: exact, and no new query.
@@ -85,8 +88,11 @@ impl Parca {
 
     async fn fetch(&self, query: &ProfileQuery, progress: &Progress) -> Result<Fetched, SourceError> {
         let (start, end) = query.range.at(Instant::now());
+        // The cloud has a symboliser of its own.
+        let looks_up_lines = self.kind == Kind::Parca;
         if query.selector.profile_type.is_snapshot(true) {
-            return snapshot::fetch(self, query, (start, end), self.no_data(query), progress).await;
+            let fetched = snapshot::fetch(self, query, (start, end), self.no_data(query), progress).await?;
+            return Ok(Fetched { looks_up_lines, ..fetched });
         }
         progress.step("waiting for the server");
         let pprof = self.merge(&query.selector, start, end, progress).await?;
@@ -94,6 +100,7 @@ impl Parca {
             times: Some((start, end)),
             notes: vec![format!("as it was asked for: the time from {start} to {end}")],
             when_empty: Some(self.no_data(query).to_string()),
+            looks_up_lines,
             ..Fetched::new(query.to_string(), vec![pprof])
         })
     }
