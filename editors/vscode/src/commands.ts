@@ -69,6 +69,8 @@ const OWN: Table = {
   openThisProfile: (parts, { uri }) => (uri instanceof vscode.Uri ? open(parts, uri.fsPath) : undefined),
   compareWithThisProfile: (parts, { uri }) => (uri instanceof vscode.Uri ? parts.client.run("compareWith", { path: uri.fsPath }) : undefined),
   showFlamegraph: ({ flamegraphs }) => flamegraphs.show(),
+  openForAI,
+  askChat,
   listLines: ({ tree }) => tree.list("line"),
   listFunctions: ({ tree }) => tree.list("function"),
   togglePlacement: () => settings.change("placement", settings.own("placement") === "column" ? "endOfLine" : "column"),
@@ -330,23 +332,49 @@ function selection({ file }: Arguments): { line: number; endLine: number } | und
   return { line: selected.start.line + 1, endLine: Math.max(selected.start.line, last) + 1 };
 }
 
-async function copyForAI(parts: Parts, args: Arguments): Promise<void> {
-  const { client, statusBar } = parts;
+/** Costs as a text for an assistant; `undefined` when somebody gave up, or there is none. */
+async function textForAI({ client, statusBar }: Parts, args: Arguments, placeHolder: string): Promise<string | undefined> {
   const isComparing = statusBar.current?.state === "comparing";
   const selected = selection(args);
   const places = SCOPES.filter(({ scope }) => scope !== "comparison" || isComparing);
   const scopes = selected === undefined ? places : [SELECTION, ...places];
-  const scope = args["scope"] ?? (await vscode.window.showQuickPick(scopes, { placeHolder: "Copy the costs of what?" }))?.scope;
+  const scope = args["scope"] ?? (await vscode.window.showQuickPick(scopes, { placeHolder }))?.scope;
   const at = await here(args);
-  if (scope === undefined) return;
+  if (scope === undefined) return undefined;
   const isPlace = scope !== "workspace" && scope !== "comparison";
   const lines = scope === SELECTION.scope ? selected : undefined;
   const place = at === undefined || !isPlace ? {} : { file: at.document.uri.toString(), line: at.line, ...lines };
-  const answer = await client.run("copyForAI", { ...args, scope, ...place });
-  const text = typeof answer === "string" ? answer : (answer as { text?: unknown } | null | undefined)?.text;
-  if (typeof text !== "string") return;
+  const text = await client.run("copyForAI", { ...args, scope, ...place });
+  return typeof text === "string" ? text : undefined;
+}
+
+async function copyForAI(parts: Parts, args: Arguments): Promise<void> {
+  const text = await textForAI(parts, args, "Copy the costs of what?");
+  if (text === undefined) return;
   await vscode.env.clipboard.writeText(text);
   vscode.window.setStatusBarMessage("$(check) Copied for an assistant", 4000);
+}
+
+/** As a new document, to be read, shortened or saved. */
+async function openForAI(parts: Parts, args: Arguments): Promise<void> {
+  const content = await textForAI(parts, args, "Open the costs of what?");
+  if (content === undefined) return;
+  await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ language: "markdown", content }));
+}
+
+const OPEN_CHAT = "workbench.action.chat.open";
+
+/** Puts the text into the editor's chat. Nothing is sent before somebody sends it. */
+async function askChat(parts: Parts, args: Arguments): Promise<void> {
+  const query = await textForAI(parts, args, "Ask the chat about the costs of what?");
+  if (query === undefined) return;
+  try {
+    await vscode.commands.executeCommand(OPEN_CHAT, { query, isPartialQuery: true });
+  } catch {
+    // Editors without a chat don't know the command.
+    await vscode.env.clipboard.writeText(query);
+    void vscode.window.showInformationMessage("perflens: this editor has no chat to ask; the text is in the clipboard.");
+  }
 }
 
 // ---- what is shown
@@ -386,7 +414,7 @@ async function showMenu(parts: Parts): Promise<void> {
         item("showHotspots", "$(list-ordered) Hot spots"),
         item("showFlamegraph", "$(flame) Flame graph"),
         item("explain", "$(question) Explain what is shown", status.details[0]),
-        ...(client.has("copyForAI") ? [item("copyForAI", "$(copy) Copy for an assistant")] : []),
+        ...(client.has("copyForAI") ? [item("copyForAI", "$(copy) Copy for an assistant"), item("askChat", "$(comment-discussion) Ask the chat")] : []),
         heading("count"),
         ...(client.has("selectPreset") ? [item("selectPreset", "$(bookmark) Presets")] : []),
         item("selectValueType", `$(symbol-numeric) Value type: ${status.valueType ?? ""}`),

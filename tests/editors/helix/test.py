@@ -5,8 +5,10 @@ Usage: test.py HX
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from terminal import EXPECTED, Checks, Terminal, example, fail_on_exception, labels
@@ -18,11 +20,14 @@ SOURCE = pathlib.Path("src/main.rs").read_text().splitlines()
 CONFIG = pathlib.Path(os.environ["XDG_CONFIG_HOME"]) / "helix"
 
 
-def start(languages, place="src/main.rs:14:9"):
+SUMS = pathlib.Path("../sums/sums.c")
+
+
+def start(languages, place="src/main.rs:14:9", folder=".", change=lambda text: text, columns=110):
     CONFIG.mkdir(exist_ok=True)
-    (CONFIG / "languages.toml").write_text(example(f"helix/{languages}.toml"))
+    (CONFIG / "languages.toml").write_text(change(example(f"helix/{languages}.toml")))
     (CONFIG / "config.toml").write_text(example("helix/config.toml"))
-    return Terminal(f"{HX} -v --log helix.log {place}")
+    return Terminal(f"cd {folder} && exec {HX} -v --log helix.log {place}", columns)
 
 
 def quit(hx, checks, name):
@@ -61,6 +66,35 @@ def run(checks):
     finally:
         hx.close()
 
+    subprocess.run(["perflens", "trust", SUMS.parent], check=True, capture_output=True)
+    # Of another language, and without a profile.
+    of_c = lambda text: "".join(line for line in text.replace('"rust"', '"c"').splitlines(True) if not line.startswith("config"))
+    hx = start("languages", f"{SUMS.name}:17:1", SUMS.parent, of_c, columns=170)
+    try:
+        profile(hx, checks)
+        quit(hx, checks, "it quits after that")
+    finally:
+        hx.close()
+
+
+def profile(hx, checks):
+    """Profiles a test by its action, and shows what came out as Helix can: after an edit."""
+    time.sleep(1)
+    hx.keys("Space", "a")
+    offered = lambda screen: "profile this function (test_sums)" in screen
+    checks.check("a test can be profiled by an action", hx.wait(offered), hx.screen())
+    hx.save(f"{NAME}-profile")
+    hx.keys("Enter")
+    # Progress tells of samples as well; Helix asks for hints once, after the edit.
+    told = lambda screen: "are set-up" in screen.splitlines()[-1]
+    checks.check("it tells what was measured", hx.wait(told, 90), hx.screen())
+    hx.keys("Escape", "g", "e", "o")
+    hx.type("// last")
+    hx.keys("Escape", "1", "7", "g", "g")
+    hot = lambda screen: any("/* hot */" in line and re.search(r"6\d\.\d%", line) for line in screen.splitlines())
+    checks.check("its hot line has two thirds", hx.wait(hot), hx.screen())
+    hx.save(f"{NAME}-profiled")
+
 
 def becomes(hx, checks, name, wanted):
     seen = lambda screen: labels(screen, SOURCE, EXPECTED["before"])
@@ -84,6 +118,17 @@ def drive(hx, checks):
     hx.keys("Enter")
     checks.check("the first shows the callers of the line", hx.wait(lambda screen: "words::main" in screen, 10), hx.screen())
     hx.keys("Escape")
+
+    hx.keys("Space", "a")
+    hx.wait(lambda screen: "for an assistant" in screen)
+    hx.keys("Down", "Down", "Enter")
+    copied = lambda screen: "**cpu.pb.gz**" in screen and "for-assistant.md" in screen
+    checks.check("a text for an assistant is opened as a file", hx.wait(copied, 10), hx.screen())
+    hx.save(f"{NAME}-assistant")
+    hx.keys("Escape", ":")
+    hx.type("buffer-close")
+    hx.keys("Enter")
+    hx.wait(lambda screen: "fn group" in screen)
 
     hx.keys(":")
     hx.type("lsp-workspace-command")

@@ -162,6 +162,17 @@ async function assistant(person) {
   const clipboard = () => person.page.evaluate(() => navigator.clipboard.readText());
   await shows("costs are copied for an assistant", clipboard, "src/main.rs", /14 │ +let length = measure/, "50.0%", "words::measure", "What makes the hot lines slow");
   check("without the folder of the workspace", !(await clipboard()).includes(workspace), await clipboard());
+  await person.goTo(13);
+  await person.press("Shift+ArrowDown", "Shift+ArrowDown");
+  await person.palette("perflens: Copy for an assistant");
+  await person.pick("The selected lines");
+  await shows("and those of a selection", clipboard, "`src/main.rs`, lines 13 to 14, costs in the margin", /13 │/, /14 │/);
+  check("without other lines", !/15 │/.test(await clipboard()), await clipboard());
+  await person.palette("perflens: Open a text for an assistant");
+  await person.pick("The whole workspace");
+  await shows("or opened as a document", async () => (await person.lines()).join("\n"), "**cpu.pb.gz** · `cpu` **2.00s**", "Lines by cost here");
+  await person.picture("extension-text");
+  await person.palette("View: Revert and Close Editor");
 }
 
 async function modes(person) {
@@ -252,6 +263,15 @@ async function compare(person) {
   await person.palette("perflens: Show hot spots");
   await shows("and the list", () => rows(person), /\+20\.0pp/);
   await person.picture("extension-compare");
+  await person.palette("perflens: Show the flame graph");
+  const graph = webview(person);
+  const changed = (kind) => graph.locator(`.box.${kind}`).allInnerTexts().then((texts) => texts.join("\n"));
+  await shows("the flame graph has boxes that became more", () => changed("heat4"), "▲ measure");
+  await shows("and others in their colour and with their sign", () => changed("better"), "▼ ");
+  await graph.locator(".box", { hasText: "measure" }).first().hover();
+  await shows("and says by how much", () => graph.locator(".details").innerText(), /▲ \+\d+\.\dpp/);
+  await person.picture("extension-compare-flamegraph");
+  await person.palette("View: Close Editor");
   await person.press("Control+1");
   await person.page.locator(".statusbar-item", { hasText: "vs after" }).click();
   await shows("the status bar has a menu", () => person.text(".quick-input-list"), "Stop comparing", "Flame graph");
@@ -322,6 +342,22 @@ async function demoFromNothing(person) {
   await person.picture("extension-demo");
 }
 
+// What VS Code itself shows of tools for assistants, with what it has for assistants switched on.
+async function toolServers(person) {
+  bench.settings({ "workbench.colorTheme": "Dark Modern", "chat.disableAIFeatures": false });
+  await person.open(bench, workspace, "src/main.rs");
+  await poll(() => status(person), (got) => got.includes("cpu"));
+  await person.palette("MCP: List Servers");
+  await shows("VS Code lists our server of tools", () => person.text(".quick-input-list"), "perflens");
+  await person.picture("extension-mcp");
+  await person.press("Escape");
+  await person.palette("perflens: Ask the chat about costs");
+  await person.pick("The whole workspace");
+  await shows("the chat is asked with the text, which nobody has sent yet", () => person.text(".chat-input-container, .interactive-input-part"), "2.00s");
+  await person.picture("extension-chat");
+  bench.settings({ "workbench.colorTheme": "Dark Modern" });
+}
+
 // A workspace that nobody trusts yet, in an editor that asks.
 async function trust(context) {
   await bench.stop();
@@ -364,7 +400,7 @@ async function main() {
   };
   const person = new Person(await newPage());
   try {
-    for (const step of [firstRun, openByKeyboard, lists, details, presets, assistant, modes, column, flamegraph, compare, profileFile, links, themes, demoFromNothing, failure]) {
+    for (const step of [firstRun, openByKeyboard, lists, details, presets, assistant, modes, column, flamegraph, compare, profileFile, links, themes, demoFromNothing, toolServers, failure]) {
       await step(person);
     }
     await trust(newPage);
