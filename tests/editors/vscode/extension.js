@@ -172,7 +172,8 @@ async function assistant(person) {
   await person.pick("The whole workspace");
   await shows("or opened as a document", async () => (await person.lines()).join("\n"), "**cpu.pb.gz** · `cpu` **2.00s**", "Lines by cost here");
   await person.picture("extension-text");
-  await person.palette("View: Revert and Close Editor");
+  await person.press("Control+w");
+  await person.page.locator(".monaco-dialog-box .monaco-button", { hasText: "Don't Save" }).click({ timeout: 20_000 });
 }
 
 async function modes(person) {
@@ -266,13 +267,13 @@ async function compare(person) {
   await person.palette("perflens: Show the flame graph");
   const graph = webview(person);
   const changed = (kind) => graph.locator(`.box.${kind}`).allInnerTexts().then((texts) => texts.join("\n"));
-  await shows("the flame graph has boxes that became more", () => changed("heat4"), "▲ measure");
-  await shows("and others in their colour and with their sign", () => changed("better"), "▼ ");
+  await shows("the flame graph has boxes that became more", () => changed("heat4"), "▲ words::measure");
+  await shows("and those that may be as they were, each with its sign", () => changed("same"), "≈ words::group");
   await graph.locator(".box", { hasText: "measure" }).first().hover();
   await shows("and says by how much", () => graph.locator(".details").innerText(), /▲ \+\d+\.\dpp/);
   await person.picture("extension-compare-flamegraph");
-  await person.palette("View: Close Editor");
   await person.press("Control+1");
+  await person.palette("View: Close Editors in Other Groups");
   await person.page.locator(".statusbar-item", { hasText: "vs after" }).click();
   await shows("the status bar has a menu", () => person.text(".quick-input-list"), "Stop comparing", "Flame graph");
   await person.picture("extension-menu");
