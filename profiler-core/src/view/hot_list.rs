@@ -145,10 +145,11 @@ fn place(analysis: &Analysis, row: &Row<'_>) -> Place {
 
 impl HotSpot {
     /// The first words of its row where letters differ in width, shares below each other:
-    /// `11.4%  parse_line`.
+    /// `11.4%  parse_line`. A change that may well be chance says so: `≈ −10.0pp  parse_line`.
     pub fn label(&self) -> String {
         let padding = FIGURE_SPACE.repeat(SHARE.saturating_sub(self.share.width()));
-        format!("{padding}{}  {}", self.share, self.name)
+        let sign = self.glyph.filter(|sign| *sign == '≈').map_or_else(String::new, |sign| format!("{sign} "));
+        format!("{padding}{sign}{}  {}", self.share, self.name)
     }
 
     /// What stands behind them, fainter: `402ms · with calls 34.0% · src/log_stats.rs:17`.

@@ -262,7 +262,7 @@ async function compare(person) {
   await becomes("lines say what changed", CHANGES, () => hints(person));
   await shows("and so do lenses", async () => (await person.lenses()).join("\n"), /function ▲ \+\d/);
   await person.palette("perflens: Show hot spots");
-  await shows("and the list", () => rows(person), /\+20\.0pp/);
+  await shows("and the list", () => rows(person), /\+20\.0pp/, /≈ −10\.0pp/);
   await person.picture("extension-compare");
   await person.palette("perflens: Show the flame graph");
   const graph = webview(person);

@@ -1,7 +1,7 @@
 //! A profiling server for editors to ask: prints its address, and serves until its input ends. It has profiles
 //! of the workspace that `tests/editors/workspace` makes, of two services and two pods each.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use perflens_tests::pyroscope::FakePyroscope;
@@ -26,6 +26,6 @@ fn main() {
         let labels = [("service_name", service), ("pod", pod)];
         server.pyroscope().store("process_cpu", &labels, now - age_minutes * MINUTE_NS, PROFILE);
     }
-    println!("{}", server.http.url(""));
+    writeln!(std::io::stdout(), "{}", server.http.url("")).expect("whoever starts it reads");
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
