@@ -54,13 +54,14 @@ fn a_running_process_is_recorded_with_what_it_has_started() {
         let running = || descendants(shell.pid()).into_iter().filter(is_working).count();
         until("both run", || running() == 2);
         let (profile, pid) = (ground.profile(), shell.pid().to_string());
-        let args = ["-p", &pid, "--duration", "2s", "--frequency", "499", "--method", method, "-o"];
+        let args = ["-p", &pid, "--duration", "4s", "--frequency", "499", "--method", method, "-o"];
         let output = ground.record(User::Same, args.into_iter().chain([profile.to_str().unwrap()]));
         assert_eq!(output.code, Some(0), "{method}: {}", output.stderr);
+        assert_share(&ground, &ground.report(&[]), "hot.c", "/* three quarters */", 75.0);
+        // How much they get of a busy machine is its own affair.
         for name in ["hot", "other"] {
             let report = ground.report(&["--filter", &format!("label.process={name}")]);
-            assert!(report.profile.samples.unwrap() > 100, "{method}, {name}: {:?}", report.profile);
-            assert_share(&ground, &report, "hot.c", "/* three quarters */", 75.0);
+            assert!(report.profile.samples.unwrap() > 20, "{method}, {name}: {:?}", report.profile);
         }
         assert_eq!(running(), 2, "they go on");
     }
@@ -182,4 +183,21 @@ fn a_container_that_runs_already_has_its_lines() {
         assert_share(&ground, &report, "hot.c", "/* three quarters */", 75.0);
         assert!(percent(report.function("main").costs.cumulative, report.profile.total) > 95.0, "{method}");
     }
+}
+
+/// open-telemetry/opentelemetry-ebpf-profiler#315: nothing here needs the file system of tracing.
+#[test]
+fn recording_needs_no_tracefs() {
+    if !is_root() {
+        return;
+    }
+    let (ground, _) = Ground::c("hot");
+    let inner = ground.perflens(User::Same);
+    let hide = "for folder in debug tracing; do mount -t tmpfs none /sys/kernel/$folder || exit 9; done; exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", hide, "sh"]).arg(inner.get_program()).current_dir(ground.work());
+    command.args(["record", "--method", "bpf", "--frequency", "499", "-o"]).arg(ground.profile());
+    let status = command.args(["--", "./hot", "1500"]).stdout(Stdio::null()).status().unwrap();
+    assert!(status.success());
+    assert_share(&ground, &ground.report(&[]), "hot.c", "/* three quarters */", 75.0);
 }

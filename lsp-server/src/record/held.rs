@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
-use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
+use rustix::process::{PTracer, Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
 /// This program, also when its file has been replaced meanwhile.
 pub(crate) const THIS_PROGRAM: &str = "/proc/self/exe";
@@ -162,6 +162,9 @@ pub(crate) fn launch(program: &Path, arguments: &[OsString]) -> Result<std::conv
     let fail = |error: io::Error| format!("the launcher: {error}");
     // What runs only to be measured ends with whoever measures it, however that ends.
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::TERM));
+    // Where programs are shown to those above them alone (Yama), our parent's other children may look as well: the recorder
+    // is one of them. Elsewhere there is nothing to say.
+    let _ = rustix::process::getppid().map(|parent| rustix::process::set_ptracer(PTracer::ProcessID(parent)));
     let socket: UnixStream = io::stdin().as_fd().try_clone_to_owned().map_err(fail)?.into();
     let input = receive_input(&socket).map_err(fail)?;
     let mut go = [0];

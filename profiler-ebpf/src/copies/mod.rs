@@ -355,11 +355,14 @@ fn is_refusal(error: &io::Error) -> bool {
 impl OpenError {
     /// In words, with what would help.
     fn into_broken(self) -> Broken {
+        let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
+        Broken::Failure(self.into_failure(paranoid.ok().and_then(|text| text.trim().parse().ok())))
+    }
+
+    /// By the system's setting of who may record; `None` where it has no such events at all.
+    fn into_failure(self, paranoid: Option<i32>) -> Failure {
         let Self { pid, error } = self;
         let detail = error.to_string();
-        let paranoid: Option<i32> = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid")
-            .ok()
-            .and_then(|text| text.trim().parse().ok());
         let (kind, sentence, remedy) = match error.raw_os_error() {
             Some(libc::EACCES | libc::EPERM) => match paranoid {
                 Some(level) if level > 2 => (
@@ -387,7 +390,7 @@ impl OpenError {
             }
             _ => (FailureKind::Kernel, format!("the kernel refuses to sample process {pid}: {detail}"), ""),
         };
-        Broken::Failure(Failure { kind: kind.into(), sentence, remedy: remedy.to_owned(), detail })
+        Failure { kind: kind.into(), sentence, remedy: remedy.to_owned(), detail }
     }
 }
 
@@ -702,5 +705,46 @@ impl Recording {
             ..Sample::default()
         }))?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use expect_test::expect;
+
+    use super::*;
+
+    /// pmcfadin/cqlite#3249: a setting of the system is not taken for hardware that is missing.
+    #[test]
+    fn a_system_that_forbids_recording_is_told_from_one_that_cannot() {
+        let mut said = String::new();
+        for (error, settings) in [
+            (libc::EACCES, &[Some(-1), Some(2), Some(3), Some(4), None][..]),
+            (libc::EPERM, &[Some(2), Some(4)]),
+            (libc::ENOENT, &[Some(4)]),
+            (libc::ENOSYS, &[None]),
+            (libc::EMFILE, &[Some(2)]),
+        ] {
+            for &paranoid in settings {
+                let error = OpenError { pid: 7, error: io::Error::from_raw_os_error(error) };
+                let failure = error.into_failure(paranoid);
+                let paranoid = paranoid.map_or("none".to_owned(), |level| level.to_string());
+                let _ = writeln!(said, "{} {paranoid}: {} [{}]", failure.detail, failure.sentence, failure.remedy);
+            }
+        }
+        expect![[r#"
+            Permission denied (os error 13) -1: process 7 may not be recorded by this user (in a container, its seccomp profile may forbid it) []
+            Permission denied (os error 13) 2: process 7 may not be recorded by this user (in a container, its seccomp profile may forbid it) []
+            Permission denied (os error 13) 3: this system lets no user record programs: kernel.perf_event_paranoid is 3 [sudo sysctl kernel.perf_event_paranoid=2]
+            Permission denied (os error 13) 4: this system lets no user record programs: kernel.perf_event_paranoid is 4 [sudo sysctl kernel.perf_event_paranoid=2]
+            Permission denied (os error 13) none: this kernel can't record programs: perf events are off []
+            Operation not permitted (os error 1) 2: process 7 may not be recorded by this user (in a container, its seccomp profile may forbid it) []
+            Operation not permitted (os error 1) 4: this system lets no user record programs: kernel.perf_event_paranoid is 4 [sudo sysctl kernel.perf_event_paranoid=2]
+            No such file or directory (os error 2) 4: the kernel refuses to sample process 7: No such file or directory (os error 2) []
+            Function not implemented (os error 38) none: this kernel can't record programs: perf events are off []
+            Too many open files (os error 24) 2: process 7 has more threads than files may be open [ulimit -n unlimited]
+        "#]].assert_eq(&said);
     }
 }

@@ -514,14 +514,16 @@ fn refused(wanted: &Wanted, error: TargetError) -> Refusal {
         TargetError::Kernel => format!("{pid} is a part of the kernel."),
         TargetError::Proc(error) => format!("/proc can't be read for process {pid}: {error}."),
     };
-    let remedy = match error {
-        TargetError::NotCallers if restricted_to_children() => {
-            "this system shows programs to their parents only: sudo sysctl kernel.yama.ptrace_scope=0"
-        }
-        TargetError::NotCallers => "as root: --any-user",
-        _ => "",
+    // Another way of recording may do without looking into the program.
+    let (kind, remedy) = match error {
+        TargetError::NotCallers if restricted_to_children() => (
+            FailureKind::NotPermitted,
+            "this system shows programs to their parents only: sudo sysctl kernel.yama.ptrace_scope=0",
+        ),
+        TargetError::NotCallers => (FailureKind::Target, "as root: --any-user"),
+        _ => (FailureKind::Target, ""),
     };
-    Refusal { kind: FailureKind::Target, sentence, remedy: remedy.into(), detail: String::new() }
+    Refusal { kind, sentence, remedy: remedy.into(), detail: String::new() }
 }
 
 /// Whether the system (Yama) lets nobody but a program's ancestors look at it, whosever it is.

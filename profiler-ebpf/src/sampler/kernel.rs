@@ -4,11 +4,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use aya::maps::{HashMap, Map, MapData, MapError, PerCpuArray, RingBuf};
-use aya::programs::perf_event::{HardwareEvent, PerfEventConfig, PerfEventScope, SamplePolicy, SoftwareEvent};
+use aya::programs::perf_event::{
+    HardwareEvent, PerfEventConfig, PerfEventLinkId, PerfEventScope, SamplePolicy, SoftwareEvent,
+};
 use aya::programs::uprobe::UProbeScope;
 use aya::programs::{BtfTracePoint, PerfEvent, Program, ProgramError, RawTracePoint, UProbe};
 use aya::util::online_cpus;
 use aya::{Btf, Ebpf, EbpfError, EbpfLoader};
+use rustix::time::{ClockId, clock_gettime};
 
 use super::layout::{Counter, Record, SampleRecord, WAIT_SIZE};
 use super::memory::MappedArray;
@@ -30,6 +33,8 @@ const TRACEPOINTS: [(&str, &str); 3] =
     [("on_fork", "sched_process_fork"), ("on_exec", "sched_process_exec"), ("on_exit", "sched_process_exit")];
 /// Page faults per sample.
 const FAULTS: u64 = 16;
+/// Nanoseconds without a stroke of the clock after which it has stopped.
+const STOPPED: u64 = 1_500_000_000;
 /// Most lines of a verifier's log that are kept.
 const LOG_LINES: usize = 20;
 
@@ -180,11 +185,13 @@ pub struct Kernel {
     waits: HashMap<MapData, u32, [u8; WAIT_SIZE]>,
     pythons: HashMap<MapData, u32, [u64; 6]>,
     counters: PerCpuArray<MapData, u64>,
+    /// When the clock struck last on a CPU: `struct strike` of the kernel program.
+    strikes: PerCpuArray<MapData, [u64; 3]>,
     frequency: u32,
     clock_program: &'static str,
     clock: Clock,
     /// CPUs whose clock is attached.
-    cpus: Vec<u32>,
+    cpus: Vec<Clocked>,
     sources: Sources,
     memory: u64,
 }
@@ -289,6 +296,7 @@ impl Kernel {
             pythons: HashMap::try_from(taken(&mut ebpf, "pythons")?)?,
             waits: HashMap::try_from(taken(&mut ebpf, "waits")?)?,
             counters: PerCpuArray::try_from(taken(&mut ebpf, "counters")?)?,
+            strikes: PerCpuArray::try_from(taken(&mut ebpf, "strikes")?)?,
             ebpf,
             frequency: settings.frequency,
             clock_program,
@@ -325,31 +333,53 @@ impl Kernel {
         Ok(self.clock)
     }
 
-    /// Attaches the clock to CPUs that came online since; says which.
-    pub fn attach_clock(&mut self) -> Result<Vec<u32>, KernelError> {
+    /// Attaches the clock to CPUs that came online since, and again where it has stopped.
+    ///
+    /// The event of a CPU that went offline is dead for good, also when the CPU is back before anybody looks: so it is
+    /// when a machine sleeps.
+    pub fn attach_clock(&mut self) -> Result<(), KernelError> {
+        let now = now();
         let online = online_cpus().map_err(|(_, error)| classify(&error))?;
+        let (kept, dead) = std::mem::take(&mut self.cpus)
+            .into_iter()
+            .partition(|clocked: &Clocked| online.contains(&clocked.cpu) && !self.has_stopped(clocked, now));
+        self.cpus = kept;
+        let dead: Vec<Clocked> = dead;
+        for (name, link) in dead.into_iter().flat_map(|clocked| clocked.links) {
+            let event: &mut PerfEvent = program(&mut self.ebpf, name)?.try_into()?;
+            // What belongs to a CPU that is gone may be gone as well.
+            let _ = event.detach(link);
+        }
         let config = match self.clock {
             Clock::Cycles => PerfEventConfig::Hardware(HardwareEvent::CpuCycles),
             Clock::CpuClock => PerfEventConfig::Software(SoftwareEvent::CpuClock),
         };
         let policy = SamplePolicy::Frequency(u64::from(self.frequency));
-        // The event of a CPU that went offline is dead for good, also when the CPU comes back.
-        self.cpus.retain(|cpu| online.contains(cpu));
-        let new: Vec<u32> = online.into_iter().filter(|cpu| !self.cpus.contains(cpu)).collect();
-        for &cpu in &new {
+        let new: Vec<u32> =
+            online.into_iter().filter(|&cpu| self.cpus.iter().all(|clocked| clocked.cpu != cpu)).collect();
+        for cpu in new {
             let scope = PerfEventScope::AllProcessesOneCpu { cpu };
+            let mut links = Vec::new();
             if self.sources.page_faults {
                 let faults = PerfEventConfig::Software(SoftwareEvent::PageFaults);
                 let fault: &mut PerfEvent = program(&mut self.ebpf, "on_fault")?.try_into()?;
-                fault.attach(faults, scope, SamplePolicy::Period(FAULTS), true)?;
+                links.push(("on_fault", fault.attach(faults, scope, SamplePolicy::Period(FAULTS), true)?));
             }
             if self.sources.cpu {
                 let clock: &mut PerfEvent = program(&mut self.ebpf, self.clock_program)?.try_into()?;
-                clock.attach(config, scope, policy, true)?;
+                links.push((self.clock_program, clock.attach(config, scope, policy, true)?));
             }
-            self.cpus.push(cpu);
+            self.cpus.push(Clocked { cpu, since: now, links });
         }
-        Ok(new)
+        Ok(())
+    }
+
+    /// Whether the clock of a CPU, which strikes there all the while, has not struck for long. Where cycles are counted an
+    /// idle CPU has none; there it does no harm to attach again.
+    fn has_stopped(&self, clocked: &Clocked, now: u64) -> bool {
+        let struck = self.strikes.get(&0, 0).ok().and_then(|strikes| Some(strikes.get(clocked.cpu as usize)?[2]));
+        let quiet = now.saturating_sub(struck.unwrap_or(now).max(clocked.since));
+        self.sources.cpu && quiet > STOPPED + 2_000_000_000 / u64::from(self.frequency.max(1))
     }
 
     /// Sees sampled allocations through a library that is mapped somewhere; `path` is where we can open it, the others are
@@ -448,6 +478,21 @@ impl Kernel {
             nanoseconds: sum(Counter::Nanoseconds),
         }
     }
+}
+
+/// A CPU that is sampled.
+struct Clocked {
+    cpu: u32,
+    /// When it was attached to, on the clock of the samples.
+    since: u64,
+    /// The programs that are attached there.
+    links: Vec<(&'static str, PerfEventLinkId)>,
+}
+
+/// Now, on the clock of the samples.
+fn now() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    u64::try_from(time.tv_sec).unwrap_or_default() * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or_default()
 }
 
 impl AsFd for Kernel {

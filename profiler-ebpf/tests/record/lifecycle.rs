@@ -1,6 +1,8 @@
 //! Processes that fork, become others, load code, end; threads; pid namespaces.
 
+use std::io::{self, Write as _};
 use std::process::Command;
+use std::time::Duration;
 
 use profiler_ebpf::protocol::{Loss, Start};
 
@@ -189,6 +191,58 @@ fn what_the_kernel_holds_back_is_counted() {
     assert!(lost > 100, "{lost} held back, {} taken", recording.samples.len());
     let due = lost + recording.samples.len() as u64;
     assert!(due <= 2200, "{due} samples of 2 s");
+}
+
+/// Takes a CPU away from the whole system, and gives it back in the end.
+struct Offline(&'static str);
+
+const SECOND_CPU: &str = "/sys/devices/system/cpu/cpu1/online";
+
+impl Offline {
+    /// `None` where there is no second CPU, or it can't be taken away.
+    fn take() -> Option<Self> {
+        let taken = std::fs::write(SECOND_CPU, "0");
+        taken.is_ok().then_some(Self(SECOND_CPU))
+    }
+}
+
+impl Drop for Offline {
+    fn drop(&mut self) {
+        std::fs::write(self.0, "1").expect("it came from there");
+    }
+}
+
+/// bpftrace/bpftrace#3125: as when a machine sleeps, which nobody sees while it happens.
+#[test]
+fn a_cpu_that_goes_away_and_comes_back_is_sampled() {
+    if !possible() {
+        return;
+    }
+    let programs = Programs::new();
+    let program = programs.build("cases", "cases.c", CC);
+    let by = |seconds: &str| {
+        let script = "read _; exec taskset -c 1 \"$0\" burn \"$1\"";
+        Held::by(Command::new("sh").args(["-c", script]).arg(&program).arg(seconds))
+    };
+    for away in [0, 1300] {
+        let mut held = by("1");
+        let mut recording = Recording::default();
+        let mut recorder = Recorder::new(&mut recorder(), start(499), &[(held.pid(), held.pidfd())]);
+        recorder.attached(&mut recording);
+        let Some(offline) = Offline::take() else {
+            let _ = writeln!(io::stderr(), "not run: no CPU can be taken away here");
+            return;
+        };
+        std::thread::sleep(Duration::from_millis(away));
+        drop(offline);
+        std::thread::sleep(Duration::from_millis(3500));
+        held.release();
+        assert!(wait(&mut held.child));
+        recorder.rest(&mut recording);
+        let burning = recording.share(|names| names[0] == "burn");
+        assert!(burning > 90.0, "{burning} % of {} samples", recording.samples.len());
+        assert!(recording.samples.len() > 300, "away for {away} ms: {} samples of 1 s", recording.samples.len());
+    }
 }
 
 /// Killed in the middle; its last moments are not lost.
