@@ -10,7 +10,8 @@
 
 use std::path::PathBuf;
 
-use crate::runnable::Work;
+use crate::config::Task;
+use crate::runnable::{Order, Work};
 
 /// Which base is meant. What a user writes for it stands instead of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,6 +112,27 @@ pub struct Before {
     pub work: Work,
 }
 
+impl Before {
+    /// The order that runs this program instead of what an order builds, as a task does.
+    pub fn order(&self, now: &Order) -> Order {
+        let mut run: Vec<String> = Vec::new();
+        if !self.environment.is_empty() {
+            run.push("env".to_owned());
+            run.extend(self.environment.iter().cloned());
+        }
+        run.push(self.program.to_string_lossy().into_owned());
+        run.extend(self.arguments.iter().cloned());
+        let task = Task {
+            file: now.file.clone(),
+            function: Some(now.runnable.name.clone()),
+            build: Vec::new(),
+            run,
+            folder: Some(self.folder.clone()),
+        };
+        Order { task: Some(task), ..now.clone() }
+    }
+}
+
 /// What a recording is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ran {
@@ -122,6 +144,8 @@ pub enum Ran {
     Processes,
 }
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(crate) use recorded::before_of;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub use recorded::{before_now, find, is_recording, is_same_program, mark_base_run, offers, ran};
 
@@ -259,16 +283,31 @@ mod recorded {
         let about = found.ok_or_else(|| {
             format!("there is no recording of {name} from before an edit; profile it, edit, save, then run this")
         })?;
+        kept(about, &store)
+    }
+
+    /// The program of a recording of a test, to run again.
+    ///
+    /// # Errors
+    /// Why it is not kept; a sentence without a full stop.
+    pub(crate) fn before_of(recordings: Option<&Path>, root: &Path, recording: &Path) -> Result<Before, String> {
+        let store = recordings.map(|recordings| Store::new(recordings, root));
+        let store = store.ok_or("no folder to keep recordings in is known; set HOME")?;
+        kept(About::read(recording).ok_or("what is kept beside the recording is gone")?, &store)
+    }
+
+    fn kept(about: About, store: &Store) -> Result<Before, String> {
+        let name = about.test.split_once(' ').map_or(about.test.as_str(), |(_, name)| name);
         let beside = serde_json::to_value(&about).map_err(|error| error.to_string())?;
-        let kept = about.kept.ok_or_else(|| {
+        let kept = about.kept.as_ref().ok_or_else(|| {
             format!(
                 "{name} runs from its source, which is another now, so its base can't run again; compare recordings"
             )
         })?;
-        let program = store.program(&kept).ok_or_else(|| {
+        let program = store.program(kept).ok_or_else(|| {
             format!("the program of {name} from before the edit is not kept any more; profile its base again")
         })?;
-        let Kept { hash, arguments, environment, folder } = kept;
+        let Kept { hash, arguments, environment, folder } = kept.clone();
         Ok(Before { beside, program, hash, arguments, environment, folder, work: about.work })
     }
 

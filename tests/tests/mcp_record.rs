@@ -221,6 +221,8 @@ fn python_is_verified_by_its_sources() {
     let said = work.assistant.refused("verify", &json!({ "base": id(&before) }));
     assert!(said.starts_with("not changed: "), "{said}");
     work.replace("sums.py", "2 * rounds", "1 * rounds");
+    let said = work.assistant.refused("verify", &json!({ "base": id(&before), "pairs": 3 }));
+    assert!(said.contains("runs from its source") && said.ends_with("leave out `pairs`"), "{said}");
     let after = work.assistant.ask("verify", &json!({ "base": id(&before) }));
     assert_halved(&after, "hot", "steady");
     let failed = work.assistant.ask("record", &json!({ "name": "test_fails" }));
@@ -255,6 +257,16 @@ fn a_task_in_c_is_verified() {
     work.replace("sums.c", "2 * rounds", "1 * rounds");
     let after = work.assistant.ask("verify", &json!({ "base": id(&before) }));
     assert_halved(&after, "hot", "steady");
+    // Both run again in turns, which knows how much runs differ as well.
+    assert!(work.assistant.refused("verify", &json!({ "base": id(&before), "pairs": 6 })).contains("takes 1 to 5"));
+    let judged = work.assistant.ask("verify", &json!({ "base": id(&before), "pairs": 2 }));
+    assert_halved(&judged, "hot", "steady");
+    let said = word(&judged, "summary");
+    assert!(said.contains("Judged by 2 pairs of runs in turns, the first: test_sums: "), "{said}");
+    let samples = |answer: &Value| {
+        row(answer, |row| row["function"] == "hot").and_then(|row| row["samples"].as_i64()).expect("samples")
+    };
+    assert!(samples(&judged) > samples(&after) * 3 / 2, "it is of both runs: {judged:#}");
     // What does not build is no old program.
     work.replace("sums.c", "1 * rounds", "1 * * rounds;");
     let said = work.assistant.refused("verify", &json!({ "base": id(&before) }));

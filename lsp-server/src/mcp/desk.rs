@@ -282,7 +282,7 @@ impl Desk {
         let path = subject.wish.profile.file().filter(|path| is_recording(self.places.recordings.as_deref(), path));
         let base = path.and_then(|path| {
             let recorded = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
-            Some(super::laboratory::Base { about: About::read(path)?, recorded })
+            Some(super::laboratory::Base { path: path.to_owned(), about: About::read(path)?, recorded })
         });
         base.filter(|base| !base.about.test.is_empty()).ok_or_else(|| {
             Refusal::Arguments(format!(
@@ -290,6 +290,12 @@ impl Desk {
                 shown(name)
             ))
         })
+    }
+
+    /// The program of a base, to run again.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    pub(super) fn before(&self, root: &Path, base: &super::laboratory::Base) -> Result<crate::bases::Before, Refusal> {
+        crate::bases::before_of(self.places.recordings.as_deref(), root, &base.path).map_err(Refusal::Failed)
     }
 
     /// What a recording says the workspace's files were.
@@ -341,6 +347,23 @@ impl Desk {
             ));
         }
         subject.wish.normalize = normalize.unwrap_or(subject.wish.normalize);
+        self.load(&root, &subject, question, cancel)
+    }
+
+    /// Loads recordings that were made in turns: the sums of both sides.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    pub(super) fn open_in_turns(
+        &self,
+        question: &Question,
+        runs: Vec<loader::RunPair>,
+        cancel: &CancelFlag,
+    ) -> Result<Arc<Seen>, Refusal> {
+        let root = self.workspace();
+        let Some(first) = runs.first() else { return Err(Refusal::Failed("nothing was recorded".to_owned())) };
+        let mut subject = self.file(&root, &first.new, "recording")?;
+        subject.wish.base = Some(Input::File(first.base.clone()));
+        subject.wish.normalize = false;
+        subject.wish.runs = runs;
         self.load(&root, &subject, question, cancel)
     }
 
@@ -398,7 +421,8 @@ impl Desk {
         if ids.len() >= MAX_IDS {
             ids.clear();
         }
-        let plain = |wish: &Wish, profile: Input, parts| Wish { profile, parts, base: None, ..wish.clone() };
+        let plain =
+            |wish: &Wish, profile: Input, parts| Wish { profile, parts, base: None, runs: Vec::new(), ..wish.clone() };
         let own = plain(&subject.wish, subject.wish.profile.clone(), subject.wish.parts.clone());
         ids.insert(id.clone(), Subject { wish: own, ..subject.clone() });
         if let (Some(id), Some(base)) = (&base_id, &wish.base) {

@@ -1,7 +1,7 @@
 //! What the tools that measure have in common: whether they may, one recording at a time, and what is told of it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -14,12 +14,14 @@ use super::desk::Desk;
 use super::policy::Data;
 use super::running::{self, Done, Found, Recorded};
 use super::turn::Turn;
+use crate::bases;
 use crate::config::Task;
+use crate::loader::RunPair;
 use crate::record::Commission;
 use crate::record::profile_test::OTHER_MACHINE;
 use crate::record::repeat::Report;
 use crate::record::store::{About, Ran, machine};
-use crate::runnable::Work;
+use crate::runnable::{Order, Work};
 use crate::session::profile_test::not_trusted;
 use crate::state::folder::Folder;
 
@@ -61,6 +63,7 @@ pub(super) struct Recording {
 /// A recording of a test that another one is to be measured against.
 #[derive(Debug)]
 pub(super) struct Base {
+    pub(super) path: PathBuf,
     pub(super) about: About,
     /// When it was written.
     pub(super) recorded: Option<SystemTime>,
@@ -107,8 +110,54 @@ pub(super) fn record(
     against: Option<&Ran>,
     turn: &Turn,
 ) -> Result<Outcome, Refusal> {
+    run(desk, found, Order { work, ..found.order(root) }, against, turn)
+}
+
+/// Has the base's program and the new one take turns, so many pairs of them; the new one was recorded once.
+pub(super) fn in_turns(
+    desk: &Desk,
+    found: &Found,
+    base: &Base,
+    first: &Recording,
+    pairs: u32,
+    turn: &Turn,
+) -> Result<Vec<RunPair>, Refusal> {
+    let root = desk.workspace();
+    let before = desk.before(&root, base)?;
+    let order = Order { work: Some(base.about.work), ..found.order(&root) };
+    let base_order = before.order(&order);
+    let (mut new, mut old) = (vec![first.done.path.clone()], Vec::new());
+    for pair in 0..pairs {
+        // First the one, then the other: what grows over time favours neither.
+        let is_base_first = pair % 2 == 1;
+        for is_base in [is_base_first, !is_base_first] {
+            if pair == 0 && !is_base {
+                continue;
+            }
+            let what = if is_base { "base" } else { "new" };
+            turn.tell(format!("pair {} of {pairs}: {what}", pair + 1));
+            let (order, against) = if is_base { (&base_order, None) } else { (&order, Some(&base.about.ran)) };
+            let Outcome::Recorded(recording) = run(desk, found, order.clone(), against, turn)? else {
+                return Err(Refusal::Failed(format!("{what}: it failed when it was run once more")));
+            };
+            if let Some(failure) = recording.failure() {
+                return Err(Refusal::Failed(format!("{what}, run once more: {failure}")));
+            }
+            if is_base {
+                let marked = bases::mark_base_run(&recording.done.path, &before);
+                marked.map_err(|error| Refusal::Failed(format!("{}: {error}", recording.done.path.display())))?;
+                old.push(recording.done.path);
+            } else {
+                new.push(recording.done.path);
+            }
+        }
+    }
+    Ok(old.into_iter().zip(new).map(|(base, new)| RunPair { base, new }).collect())
+}
+
+fn run(desk: &Desk, found: &Found, order: Order, against: Option<&Ran>, turn: &Turn) -> Result<Outcome, Refusal> {
     let _alone = alone(turn)?;
-    let order = crate::runnable::Order { work, ..found.order(root) };
+    let root = order.root.clone();
     let commission = Commission { order, against: against.cloned(), is_detailed: true };
     let Recorded { done, report, notes } = running::run(&commission, turn)?;
     let (test, file) = (found.name().to_owned(), found.file.clone());
@@ -262,7 +311,7 @@ pub(super) fn again(base: &Base, root: &Path, tasks: &BTreeMap<String, Task>, tu
 /// Whether every source of a program that is not built is what it was: the files that cost something by their
 /// content, and all others of the language by their age.
 pub(super) fn is_unchanged(base: &Base, root: &Path, found: &Found) -> bool {
-    let Base { about, recorded } = base;
+    let Base { about, recorded, .. } = base;
     about.ran.program.is_none()
         && !about.files.is_empty()
         && about.files.iter().all(|text| {

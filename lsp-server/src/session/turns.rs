@@ -16,7 +16,6 @@ use super::recording::{Ended, Target, lines_of, spawn};
 use super::{Cause, Session};
 use crate::bases::{self, Before};
 use crate::commands::RecordedEvent;
-use crate::config::Task;
 use crate::loader::{Input, RunPair, Stop};
 use crate::runnable::{Offer, Order};
 
@@ -73,7 +72,7 @@ impl Session {
         stop: &Stop,
         token: Option<&str>,
     ) -> Result<(Vec<RunPair>, Option<String>), String> {
-        let base_order = of_program(order, before);
+        let base_order = before.order(order);
         let mut runs = Vec::new();
         let mut under = None;
         for pair in 0..pairs {
@@ -165,23 +164,4 @@ impl Session {
         let name = &order.runnable.name;
         self.editor.say(MessageType::INFO, format!("perflens: {name}: {count} pairs of runs in turns{headline}"));
     }
-}
-
-/// The order that runs a program that was kept, as a task does.
-fn of_program(order: &Order, before: &Before) -> Order {
-    let mut run: Vec<String> = Vec::new();
-    if !before.environment.is_empty() {
-        run.push("env".to_owned());
-        run.extend(before.environment.iter().cloned());
-    }
-    run.push(before.program.to_string_lossy().into_owned());
-    run.extend(before.arguments.iter().cloned());
-    let task = Task {
-        file: order.file.clone(),
-        function: Some(order.runnable.name.clone()),
-        build: Vec::new(),
-        run,
-        folder: Some(before.folder.clone()),
-    };
-    Order { task: Some(task), ..order.clone() }
 }

@@ -17,6 +17,8 @@ use crate::mcp::turn::Turn;
 
 /// Rows of an answer; `compare` has the rest.
 const ROWS: usize = 15;
+/// Most pairs of runs of a call.
+const MAX_PAIRS: u32 = 5;
 
 /// See [`Tool::DESCRIPTION`].
 pub(super) struct Verify;
@@ -26,12 +28,20 @@ pub(super) struct Arguments {
     /// What to measure the change against: the `profile_id` that `record` gave before the change, or
     /// `recording:NAME` of a test.
     base: String,
+    /// How often base and new are measured, in turns, 1 to 5: what differs from run to run is known from 3 on, and
+    /// small changes can be told from it. For what is compiled. Usually left out, which is 1.
+    #[serde(default = "one")]
+    pairs: u32,
     /// What a row is. Usually `function`.
     #[serde(default)]
     by: By,
     /// Value type to judge, as both recordings have it. Leave it out for the usual one.
     #[serde(rename = "type")]
     value_type: Option<String>,
+}
+
+fn one() -> u32 {
+    1
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -56,7 +66,16 @@ impl Tool for Verify {
         let root = desk.workspace();
         let folder = desk.folder(&root);
         laboratory::check(desk, &root, &folder)?;
+        if !(1..=MAX_PAIRS).contains(&arguments.pairs) {
+            return Err(Refusal::Arguments(format!("`pairs` takes 1 to {MAX_PAIRS}")));
+        }
         let base = desk.recorded(&root, &arguments.base)?;
+        let can_turn = desk.before(&root, &base);
+        if arguments.pairs > 1
+            && let Err(why) = &can_turn
+        {
+            return Err(Refusal::Arguments(format!("{why}; leave out `pairs`")));
+        }
         let found = laboratory::again(&base, &root, &folder.config().tasks, turn)?;
         if laboratory::is_unchanged(&base, &root, &found) {
             return Err(Refusal::Failed(
@@ -80,7 +99,12 @@ impl Tool for Verify {
                 format!("{} A test that fails is not judged: mend it, and verify again.", recording.in_words());
             return Page::new(Some(seen.about()), None, summary).recording(&recording.content(desk));
         }
-        let seen = desk.open_compared(&question, Some(&arguments.base), Some(false), &turn.cancel)?;
+        let seen = if arguments.pairs > 1 {
+            let runs = laboratory::in_turns(desk, &found, &base, &recording, arguments.pairs, turn)?;
+            desk.open_in_turns(&Question { profile: None, ..question }, runs, &turn.cancel)?
+        } else {
+            desk.open_compared(&question, Some(&arguments.base), Some(false), &turn.cancel)?
+        };
         let Some(comparison) = &seen.view.comparison else {
             return Err(Refusal::Failed("there is nothing to compare".to_owned()));
         };
@@ -89,8 +113,13 @@ impl Tool for Verify {
             By::Function => hotspots::By::Function,
         };
         let changes = compare::changes(seen.analysis(), &comparison.compared, by);
+        let can_turn = arguments.pairs == 1 && can_turn.is_ok();
+        let recorded = match arguments.pairs {
+            1 => recording.in_words(),
+            pairs => format!("Judged by {pairs} pairs of runs in turns, the first: {}", recording.in_words()),
+        };
         let page =
-            Page::new(Some(seen.about()), seen.about_base(), summary(&changes, arguments.by, &recording.in_words()))
+            Page::new(Some(seen.about()), seen.about_base(), summary(&changes, arguments.by, can_turn, &recorded))
                 .notes(recording.notes().chain(seen.notes()))
                 .recording(&recording.content(desk))?
                 .verdict(changes.total.map_or("unknown", |total| total.verdict.word()))
@@ -99,7 +128,7 @@ impl Tool for Verify {
     }
 }
 
-fn summary(changes: &Changes<'_>, by: By, recorded: &str) -> String {
+fn summary(changes: &Changes<'_>, by: By, can_turn: bool, recorded: &str) -> String {
     let everything = match &changes.total {
         Some(total) => format!("Everything {}: {}.", total.verdict.word(), changes.total_text),
         None => "Everything can't be judged by value.".to_owned(),
@@ -115,12 +144,17 @@ fn summary(changes: &Changes<'_>, by: By, recorded: &str) -> String {
         By::Function => "Functions",
     };
     let counts = if counts.is_empty() { String::new() } else { format!(" {noun}: {}.", counts.join(", ")) };
-    let advice = match changes.total {
-        Some(total) if total.may_be_drift => {
-            " It may be how fast the machine was: one recording of each can't tell so little from that."
-        }
-        Some(total) if total.verdict == Verdict::Inconclusive => " A test that runs longer would tell.",
-        _ => "",
+    let may_be_drift =
+        changes.rows.iter().filter_map(|row| row.judged).chain(changes.total).any(|row| row.may_be_drift);
+    let is_unclear = changes.total.is_some_and(|total| total.verdict == Verdict::Inconclusive);
+    let advice = if !may_be_drift && !is_unclear {
+        ""
+    } else if can_turn {
+        " What is inconclusive, `pairs`: 3 would tell, which runs base and new in turns."
+    } else if may_be_drift {
+        " What is inconclusive may be how fast the machine was: one recording of each can't tell so little from that."
+    } else {
+        " A test that runs longer would tell."
     };
     format!("{everything}{counts}{advice} {recorded}")
 }
