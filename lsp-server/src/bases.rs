@@ -283,7 +283,7 @@ mod recorded {
         let about = found.ok_or_else(|| {
             format!("there is no recording of {name} from before an edit; profile it, edit, save, then run this")
         })?;
-        kept(about, &store)
+        kept(&about, &store)
     }
 
     /// The program of a recording of a test, to run again.
@@ -293,12 +293,12 @@ mod recorded {
     pub(crate) fn before_of(recordings: Option<&Path>, root: &Path, recording: &Path) -> Result<Before, String> {
         let store = recordings.map(|recordings| Store::new(recordings, root));
         let store = store.ok_or("no folder to keep recordings in is known; set HOME")?;
-        kept(About::read(recording).ok_or("what is kept beside the recording is gone")?, &store)
+        kept(&About::read(recording).ok_or("what is kept beside the recording is gone")?, &store)
     }
 
-    fn kept(about: About, store: &Store) -> Result<Before, String> {
+    fn kept(about: &About, store: &Store) -> Result<Before, String> {
         let name = about.test.split_once(' ').map_or(about.test.as_str(), |(_, name)| name);
-        let beside = serde_json::to_value(&about).map_err(|error| error.to_string())?;
+        let beside = serde_json::to_value(about).map_err(|error| error.to_string())?;
         let kept = about.kept.as_ref().ok_or_else(|| {
             format!(
                 "{name} runs from its source, which is another now, so its base can't run again; compare recordings"

@@ -8,6 +8,9 @@ use std::cmp::Ordering;
 
 use super::noise::{DEVIATIONS, variance_of_difference};
 
+/// From so many pairs on it is known how much runs differ.
+const TELLING: usize = 3;
+
 /// What one pair of runs says of a row: values on one scale, and the samples behind them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunPair {
@@ -51,8 +54,8 @@ impl Verdict {
 pub struct Allowance {
     /// A change matters from here on, on the scale of the values.
     pub matters: f64,
-    /// The part of a value, 0.1 for a tenth, by which runs of the same program may differ by themselves. A
-    /// single pair can't tell a smaller change from that; several know better, and don't use it.
+    /// The part of a value, 0.1 for a tenth, by which runs of the same program may differ by themselves. One
+    /// or two pairs can't tell a smaller change from that; more know better, and don't use it.
     pub drift: f64,
 }
 
@@ -69,7 +72,7 @@ pub struct Judged {
     pub by_samples: f64,
     /// The same by how much the runs differ; 0 for a single pair.
     pub by_runs: f64,
-    /// More than chance by the numbers of samples, but no more than a single pair has to allow for
+    /// More than chance by the numbers of samples, but no more than one or two pairs have to allow for
     /// ([`Allowance::drift`]).
     pub may_be_drift: bool,
     /// What became of it.
@@ -94,8 +97,8 @@ impl Judged {
     /// |d₁ − d₂| / 2        for two, which say little of how much runs differ
     /// ```
     ///
-    /// A change is one when `|d|` is beyond that, every pair has its direction, and a single pair's is
-    /// more than runs may differ by themselves. A difference within it is unchanged when the noise is
+    /// A change is one when `|d|` is beyond that, every pair has its direction, and that of one or two pairs
+    /// is more than runs may differ by themselves. A difference within it is unchanged when the noise is
     /// smaller than what matters, so that such a change would have been seen; all else is inconclusive.
     pub fn of(pairs: &[RunPair], allowance: Allowance) -> Option<Self> {
         let count = pairs.len() as f64;
@@ -113,7 +116,7 @@ impl Judged {
         let side = |value: fn(&RunPair) -> i128| pairs.iter().map(|pair| value(pair) as f64).sum::<f64>() / count;
         let (new, base) = (side(|pair| pair.new), side(|pair| pair.base));
         let may_be_drift =
-            pairs.len() == 1 && mean.abs() > noise && mean.abs() <= allowance.drift * new.abs().max(base.abs());
+            pairs.len() < TELLING && mean.abs() > noise && mean.abs() <= allowance.drift * new.abs().max(base.abs());
         let agrees = |way: Ordering| differences.iter().all(|difference| difference.total_cmp(&0.0) == way);
         let verdict = if may_be_drift {
             Verdict::Inconclusive
@@ -213,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn one_pair_allows_for_what_runs_differ_by() {
+    fn few_pairs_allow_for_what_runs_differ_by() {
         for (pairs, drift, want) in [
             // 14 % of the larger value, 4 times what is chance.
             (&[pair(10_000, 8_600)][..], 0.15, (Verdict::Inconclusive, true)),
@@ -222,8 +225,9 @@ mod tests {
             (&[pair(10_000, 8_400)], 0.15, (Verdict::Improved, false)),
             // What is chance is that, and no drift.
             (&[pair(1000, 1050)], 0.15, (Verdict::Unchanged, false)),
-            // Two pairs know how much runs differ.
-            (&[pair(10_000, 8_600), pair(10_000, 8_700)], 0.15, (Verdict::Improved, false)),
+            (&[pair(10_000, 8_600), pair(10_000, 8_700)], 0.15, (Verdict::Inconclusive, true)),
+            // Three know how much runs differ.
+            (&[pair(10_000, 8_600), pair(10_000, 8_700), pair(10_000, 8_650)], 0.15, (Verdict::Improved, false)),
         ] {
             let judged = Judged::of(pairs, Allowance { matters: 1000.0, drift }).unwrap();
             assert_eq!((judged.verdict, judged.may_be_drift), want, "{pairs:?} {drift}");

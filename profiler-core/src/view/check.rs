@@ -196,7 +196,7 @@ impl Check<'_> {
         }
         let drift = self.rows.iter().any(|row| row.judged.may_be_drift).then(|| {
             Sentence::default().faint(format!(
-                "Inconclusive is also what may be how fast the machine was: one pair can't tell {}.",
+                "Inconclusive is also what may be how fast the machine was: so few pairs can't tell {}.",
                 drift_in_words()
             ))
         });

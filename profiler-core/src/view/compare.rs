@@ -21,7 +21,7 @@ use crate::profile::LineNo;
 const FEW_SAMPLES: i64 = 10;
 /// From which part of the base's total on a change matters: what is less sure than that is inconclusive.
 const MATTERS: f64 = 0.1;
-/// By how much of a time two recordings of the same work may differ although nothing changed, beyond what their samples
+/// By how much of a time recordings of the same work may differ although nothing changed, beyond what their samples
 /// explain: so much was seen on a shared machine, whose other work comes and goes. Shares and amounts don't.
 const DRIFT: f64 = 0.15;
 /// Shares are counted in this many parts of a total, where they are judged.
@@ -583,7 +583,7 @@ pub(super) fn legend<'c>(changes: impl Iterator<Item = &'c Change<'c>>) -> Vec<S
         is_few |= change.is_few();
         is_unknown &= change.judged.is_none();
     }
-    let drift = format!("≈ may be how fast the machine was: one recording of each can't tell {}", drift_in_words());
+    let drift = format!("≈ may be how fast the machine was: so few recordings can't tell {}", drift_in_words());
     [
         (is_noisy, "≈ may well be chance: within the 95 % confidence interval of the sample counts"),
         (may_be_drift, &drift),
@@ -596,9 +596,9 @@ pub(super) fn legend<'c>(changes: impl Iterator<Item = &'c Change<'c>>) -> Vec<S
     .collect()
 }
 
-/// `less than 15 % of a row from that; several pairs, in turns, can`.
+/// `less than 15 % of a row from that; three pairs in turns can`.
 pub(super) fn drift_in_words() -> String {
-    format!("less than {:.0} % of a row from that; several pairs, in turns, can", DRIFT * 100.0)
+    format!("less than {:.0} % of a row from that; three pairs in turns can", DRIFT * 100.0)
 }
 
 fn differs_much(new: i64, base: i64) -> bool {

@@ -102,7 +102,7 @@ fn one_recording_of_each_does_not_tell_a_change_from_the_speed_of_the_machine() 
           change   base→new      self      samples  function  place
         ≈ −7.1pp  40.0s→35.0s  −7.1pp  4000→3500    hot       src/a.rs:17
         ≈ +5.7pp  30.0s→34.0s  +5.7pp  3000→3400    steady    src/a.rs:70
-        ≈ may be how fast the machine was: one recording of each can't tell less than 15 % of a row from that; several pairs, in turns, can
+        ≈ may be how fast the machine was: so few recordings can't tell less than 15 % of a row from that; three pairs in turns can
 
         No workspace was given: add --workspace DIR to see what the lines of your own code cost.
     "#]].assert_eq(&text(&of_the_same_work(new()), &of_the_same_work(base()), false));

@@ -37,8 +37,8 @@ fn verdict(change: &Change<'_>) -> String {
         Verdict::Regressed => format!("Regressed, {interval}pp (95 %): {counts}{runs}."),
         Verdict::Unchanged => format!("Unchanged, within {interval}pp (95 %): {counts}{runs}."),
         Verdict::Inconclusive if judged.may_be_drift => format!(
-            "Inconclusive, {interval}pp (95 %) by the samples alone: {counts}. It may be how fast the machine was: one \
-             recording of each can't tell {}.",
+            "Inconclusive, {interval}pp (95 %) by the samples alone: {counts}. It may be how fast the machine was: so few \
+             recordings can't tell {}.",
             drift_in_words()
         ),
         Verdict::Inconclusive if judged.difference().abs() > judged.noise => {
