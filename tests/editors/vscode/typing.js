@@ -20,6 +20,8 @@ const LENS = "function 90.0%";
 const ABOVE = ["// What is measured here", "// has been explained", "// in three lines."];
 const KEYS = "// abcdefghijklmnopqrstuvwxyz0123456789ab";
 const BETWEEN_MS = 100;
+/** The extension waits for 250 ms; clocks of two processes are compared. */
+const REST_MS = 150;
 const PLAIN = {
   "editor.autoIndent": "none",
   "editor.quickSuggestions": { other: "off", comments: "off", strings: "off" },
@@ -62,10 +64,15 @@ async function keys(person) {
   await person.page.waitForTimeout(2000);
   const after = counted(before);
   check("every key is told", during["textDocument/didChange"] === KEYS.length, during);
-  const own = Object.keys(during).filter((method) => method.startsWith("perflens/") || method === "workspace/executeCommand");
   const told = (count) => Object.entries(count).map(([method, times]) => `${times} ${method}`).join(", ");
-  check(`nothing of ours is asked while ${KEYS.length} keys are pressed (${told(during)})`, own.length === 0, during);
-  check(`and once when they rest (${told(after)})`, after["perflens/heat"] === 1, after);
+  const isOwn = (method) => method.startsWith("perflens/") || method === "workspace/executeCommand";
+  // A busy machine holds keys up; where they rested, marks may be asked for, once.
+  const pressed = heard(log).slice(before).filter(({ message }) => message.method === "textDocument/didChange").map(({ at }) => at);
+  const rests = pressed.filter((at, key) => key > 0 && at - pressed[key - 1] >= REST_MS).length;
+  const own = Object.entries(during).filter(([method]) => isOwn(method));
+  const others = own.filter(([method]) => method !== "perflens/heat");
+  check(`nothing of ours is asked while ${KEYS.length} keys are pressed, ${rests} of them after a rest (${told(during)})`, others.length === 0 && (during["perflens/heat"] ?? 0) <= rests, during);
+  check(`and once when they rest (${told(after)})`, after["perflens/heat"] >= 1 && after["perflens/heat"] <= rests + 1, after);
 }
 
 // {method: how often} of what the editor has said since.
