@@ -300,6 +300,19 @@ pub const COMMANDS: &[Command] = &[
         }],
     },
     Command {
+        name: "pushProfile",
+        title: "Push the profile to the server",
+        doc: "Sends what is open to the server of `source.address`, without home folders, names of user and host, and \
+              labels but a few. Without an argument it lists what is still in it, and asks.",
+        arguments: &[Argument {
+            name: "name",
+            takes: Takes::Text,
+            required: false,
+            doc: "What the server calls who measured, the first part of the profile type: letters, digits and _.",
+            example: "perflens",
+        }],
+    },
+    Command {
         name: "refresh",
         title: "Refresh",
         doc: "Opens the profile again and lists the files of the workspace again.",
@@ -552,6 +565,9 @@ pub enum CommandCall {
     },
     SetTimeRange {
         range: Option<String>,
+    },
+    PushProfile {
+        name: Option<String>,
     },
     ListLabels {
         selector: String,

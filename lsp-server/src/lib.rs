@@ -19,6 +19,7 @@ pub mod mcp;
 mod nearest;
 pub mod otlp;
 pub mod presets;
+pub mod push;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub mod record;
 pub mod runnable;

@@ -228,6 +228,20 @@ fn a_server_that_does_not_say_how_long_is_believed_until_it_refuses() {
 }
 
 #[test]
+fn a_clock_that_is_behind_the_servers_throws_no_fresh_token_away() {
+    for ahead in [120, 100_000] {
+        let cloud = Cloud::start();
+        cloud.identity(|it| it.clock_ahead = ahead);
+        assert_eq!(cloud.run(&["login"]).code, Some(0));
+        assert_eq!((cloud.fetch().code, cloud.identity(|it| it.refreshes)), (Some(0), 0));
+        // Nor one that has just been refreshed.
+        cloud.ends_soon();
+        assert_eq!((cloud.fetch().code, cloud.identity(|it| it.refreshes)), (Some(0), 1));
+        assert_eq!((cloud.fetch().code, cloud.identity(|it| it.refreshes)), (Some(0), 1));
+    }
+}
+
+#[test]
 fn what_a_proxy_says_is_no_dead_grant() {
     let cloud = Cloud::signed_in();
     cloud.ends_soon();

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use expect_test::expect;
 use perflens_tests::cli::{commands_of, run_line};
 use perflens_tests::lsp::{Answer, Client, DEMO, DEMO_HINTS, Scene, Start, editor};
 use perflens_tests::parca::FakeParca;
@@ -222,4 +223,79 @@ fn two_hundred_opened_files_are_one_request() {
     client.command("perflens.refresh", json!([]));
     client.until("it is asked again", |_| (parca.calls().len() > 1).then_some(()));
     assert_eq!(parca.calls(), ["Query", "Query"]);
+}
+
+/// A scene with a profile open, in an editor that answers the question about sending it.
+fn pushing(parca: &FakeParca, answer: &'static str) -> (Scene, Client) {
+    let scene = Scene::demo();
+    let dialogs = move |method: &str, params: &Value| {
+        let is_question =
+            method == "window/showMessageRequest" && params["message"].as_str()?.contains("perflens: send");
+        is_question.then(|| {
+            if answer.is_empty() { Answer::Result(Value::Null) } else { Answer::Result(json!({ "title": answer })) }
+        })
+    };
+    let options = options(parca, &json!({ "source": { "address": parca.http.url(""), "file": "p.pb.gz" } }));
+    let mut client = scene.without_profile(editor("neovim 0.11")).options(options).answers(dialogs).start();
+    let uri = client.open(&scene.path("src/main.rs"));
+    shows_the_demo(&mut client, &uri);
+    (scene, client)
+}
+
+fn told(client: &mut Client, part: &str) -> String {
+    client.until("it is told", |client| {
+        let told = client.received("window/showMessage");
+        told.into_iter().filter_map(|it| it["message"].as_str().map(str::to_owned)).find(|text| text.contains(part))
+    })
+}
+
+#[test]
+fn what_is_open_is_pushed_once_somebody_has_agreed() {
+    let parca = FakeParca::start();
+    for (answer, stored) in [("Keep it here", 0), ("", 0), ("Send it", 1)] {
+        let (_scene, mut client) = pushing(&parca, answer);
+        let offered = client.command("perflens.pushProfile", json!([]));
+        assert_eq!(offered["choices"], json!(["Send it", "Keep it here"]));
+        let question =
+            client.until("it is asked", |client| client.received("window/showMessageRequest").into_iter().next());
+        let question = question["message"].as_str().expect("it is a text").replace(&parca.http.address(), "SERVER");
+        expect!["perflens: send p.pb.gz to SERVER, as perflens:samples:count:cpu:nanoseconds, perflens:cpu:nanoseconds:cpu:nanoseconds? Still in it: 6 names of functions; folders src, /rustc/0123; binaries none; labels none. Left out: addresses, comments, labels none."].assert_eq(&question);
+        if stored > 0 {
+            told(&mut client, "sent to");
+        }
+        // Whatever it would have sent was sent before this is answered.
+        client.command("perflens.showStatus", json!([]));
+        assert_eq!(parca.parca().stored().len(), stored, "{answer}");
+    }
+    let (labels, profile) = parca.parca().stored().pop().expect("it is there");
+    assert_eq!(labels["__name__"], "perflens");
+    assert_eq!(profile.sample.iter().map(|sample| sample.value[1]).sum::<i64>(), 3_520_000_000);
+    // Named, it is not asked.
+    let (_scene, mut client) = pushing(&parca, "");
+    client.command("perflens.pushProfile", json!(["local"]));
+    assert!(told(&mut client, "sent to").contains("local:cpu:nanoseconds"));
+    assert_eq!(client.count("window/showMessageRequest"), 0);
+    let call = json!({ "command": "perflens.pushProfile", "arguments": ["a-b"] });
+    let refused = client.refused("workspace/executeCommand", call);
+    assert!(refused["message"].to_string().contains("is no name for a server"), "{refused}");
+    client.command("perflens.clear", json!([]));
+    client.until("it is closed", |client| {
+        let call = json!({ "command": "perflens.pushProfile", "arguments": ["local"] });
+        let id = client.send("workspace/executeCommand", call);
+        client.response(id).err().filter(|it| it["message"].to_string().contains("no profile is open"))
+    });
+}
+
+#[test]
+fn a_profile_is_pushed_nowhere_that_an_untrusted_workspace_names() {
+    let (scene, parca) = (Scene::demo(), FakeParca::start());
+    scene.write("perflens.toml", format!("[source]\naddress = \"{}\"\n", parca.http.url("")));
+    let mut client = scene.without_profile(editor("neovim 0.11")).options(json!({})).start();
+    client.command("perflens.openProfile", json!(["p.pb.gz"]));
+    let uri = client.open(&scene.path("src/main.rs"));
+    shows_the_demo(&mut client, &uri);
+    let call = json!({ "command": "perflens.pushProfile", "arguments": ["local"] });
+    let refused = client.refused("workspace/executeCommand", call);
+    assert!(refused["message"].to_string().contains("no profiling server is set"), "{refused}");
+    assert_eq!(parca.http.asked().len(), 0);
 }

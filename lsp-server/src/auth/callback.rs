@@ -212,6 +212,30 @@ mod tests {
         })
     }
 
+    #[test]
+    fn a_browser_for_which_localhost_is_ipv6_alone_arrives() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let callback = Callback::listen(0).await.unwrap();
+            if callback.v6.is_none() {
+                // Past the harness, which keeps what tests print.
+                let _ = std::io::Write::write_all(&mut std::io::stderr(), b"not run: this machine has no ::1\n");
+                return;
+            }
+            assert!(callback.redirect().starts_with("http://127.0.0.1:"), "it names the one that is always bound");
+            let port = callback.port;
+            let asking = async {
+                let mut stream = TcpStream::connect((Ipv6Addr::LOCALHOST, port)).await.unwrap();
+                let request = GOOD.replace("127.0.0.1:PORT", &format!("[::1]:{port}"));
+                stream.write_all(request.as_bytes()).await.unwrap();
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).await.unwrap();
+            };
+            let (code, ()) = tokio::join!(callback.code("right"), asking);
+            assert_eq!(code.unwrap(), "c 1");
+        });
+    }
+
     const GOOD: &str = "GET /callback?code=c%201&state=right HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n";
 
     #[test]

@@ -7,18 +7,18 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use profiler_core::encode::share::{Remains, share};
-use profiler_core::encode::{otlp as request, pprof};
+use profiler_core::encode::otlp as request;
+use profiler_core::encode::share::Remains;
 use profiler_core::profile::{LabelValue, Profile};
 use profiler_core::view::data;
 
-use super::load::{Loaded, load};
+use super::load::load;
 use super::server::Server;
 use super::{Failure, convert, remote};
+use crate::push::{self, NAME, is_name};
+use crate::source::Kind;
 use crate::source::connection::{Connection, parse_address};
 use crate::source::otlp::{self, Protocol};
-use crate::source::time::Instant;
-use crate::source::{Kind, Push};
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
@@ -54,9 +54,6 @@ pub(super) struct Arguments {
     server: Server,
 }
 
-/// Who measured, where nobody says so.
-const NAME: &str = "perflens";
-
 /// The service that all samples of a profile are of, where they say so.
 fn service_of(profile: &Profile) -> Option<String> {
     const KEYS: [&str; 3] = ["service.name", "service_name", "service"];
@@ -74,12 +71,6 @@ fn service_of(profile: &Profile) -> Option<String> {
 /// The usual port of OTLP over gRPC.
 const GRPC_PORT: u16 = 4317;
 
-/// Both servers take these names only.
-fn is_name(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        && text.bytes().next().is_some_and(|first| !first.is_ascii_digit())
-}
-
 fn label(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if is_name(key) && !key.starts_with("__") => Ok((key.to_owned(), value.to_owned())),
@@ -96,43 +87,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::Usage(format!("--name {name}: a name is of letters, digits and _")));
     }
     let connection = arguments.server.connection()?;
-    let (shared, remains) = shared(&load(&arguments.profile)?, arguments)?;
-    let duration = shared.meta().duration_ns;
-    let mut bytes = Vec::new();
-    pprof::write(&shared, &mut bytes)?;
-
-    let mut labels = vec![("__name__".to_owned(), name.to_owned())];
-    labels.extend(arguments.labels.iter().cloned());
-    if connection.kind == Kind::Pyroscope && !labels.iter().any(|(key, _)| key == "service_name") {
-        labels.push(("service_name".to_owned(), name.to_owned()));
-    }
-    let push = Push { pprof: bytes.into(), labels };
-    remote::ask(&connection, async |source| source.push(push).await)?;
-
-    tell(&remains)?;
-    let mut out = anstream::stderr();
-    let types: Vec<String> = shared
-        .value_types()
-        .iter()
-        .map(|of| {
-            let period = shared.meta().period_type.clone().unwrap_or_default();
-            let delta = if duration.is_some() && connection.kind != Kind::Pyroscope { ":delta" } else { "" };
-            format!("{name}:{}:{}:{}:{}{delta}", of.kind, of.unit, period.kind, period.unit)
-        })
-        .collect();
-    writeln!(out, "sent to {} as {}", connection.server(), data::shown_within(&types.join(", "), 1000))?;
-    Ok(())
-}
-
-/// What may leave: the profile without what is private, with a time, which is what queries find
-/// it by.
-fn shared(loaded: &Loaded, arguments: &Arguments) -> Result<(Profile, Remains), Failure> {
+    let loaded = load(&arguments.profile)?;
     let private = convert::private(arguments.keep.clone());
-    let (shared, remains) =
-        share(&loaded.profile, &private).map_err(|error| Failure::Input(format!("{}: {error}", loaded.origin)))?;
-    let meta = shared.meta();
-    let (time, duration) = (meta.time_ns.unwrap_or(Instant::now().0), meta.duration_ns);
-    Ok((shared.with_times(Some(time), duration), remains))
+    let parcel = push::parcel(&loaded.profile, connection.kind, name, &arguments.labels, &private)
+        .map_err(|why| Failure::Input(format!("{}: {why}", loaded.origin)))?;
+    remote::ask(&connection, async |source| source.push(parcel.push).await)?;
+
+    tell(&parcel.remains)?;
+    let types = data::shown_within(&parcel.types.join(", "), 1000).into_owned();
+    writeln!(anstream::stderr(), "sent to {} as {types}", connection.server())?;
+    Ok(())
 }
 
 /// Lists what is left in what was sent.
@@ -152,7 +116,8 @@ fn export(arguments: &Arguments, address: &str) -> Result<(), Failure> {
     let loaded = load(&arguments.profile)?;
     let own = arguments.name.clone().or_else(|| service_of(&loaded.profile));
     let name = own.as_deref().unwrap_or(NAME);
-    let (shared, remains) = shared(&loaded, arguments)?;
+    let (shared, remains) = push::shared(&loaded.profile, &convert::private(arguments.keep.clone()))
+        .map_err(|error| Failure::Input(format!("{}: {error}", loaded.origin)))?;
     let lost = (!shared.calls().is_empty()).then_some("what calls cost is not in it: OTLP has stacks only");
     let request = request::request(&shared, name)
         .map_err(|error| Failure::Input(format!("{}: {error}", arguments.profile.display())))?;

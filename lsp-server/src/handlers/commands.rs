@@ -12,7 +12,8 @@ use tower_lsp::jsonrpc::Error;
 use super::ext::{Callers, Neighbour};
 use super::hotspots::Hotspot;
 use super::{
-    actions, bases, calls, copy, ext, filters, hotspots, invalid, lenses, matches, on_pool, places, remote, status,
+    actions, bases, calls, copy, ext, filters, hotspots, invalid, lenses, matches, on_pool, places, push, remote,
+    status,
 };
 use crate::commands::{CommandCall, RecordedEvent, Subject};
 use crate::config::HintMode;
@@ -63,6 +64,7 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
         CommandCall::SignIn { device } => return remote::sign_in(session, device),
         CommandCall::SignOut {} => return remote::sign_out(session).await,
         CommandCall::SwitchProject { project } => return remote::switch_project(session, project.as_deref()).await,
+        CommandCall::PushProfile { name } => return push::push_profile(session, name).await,
         CommandCall::Refresh {} => {
             let count = session.state().folders.len();
             for folder in 0..count {

@@ -20,6 +20,7 @@ pub mod hover;
 pub mod lenses;
 mod matches;
 pub mod places;
+mod push;
 pub mod received;
 mod remote;
 pub mod status;

@@ -86,7 +86,7 @@ fn as_merged(mut profile: Profile) -> Profile {
     profile
 }
 
-/// Files of the profile, and their last line; the one with most functions in stacks first.
+/// Files of the profile, and their last line.
 fn files(profile: &Profile) -> Vec<(String, i64)> {
     let mut last: BTreeMap<i64, i64> = BTreeMap::new();
     for line in profile.location.iter().flat_map(|location| &location.line) {
@@ -140,6 +140,8 @@ fn open(folder: &Path, file: &Path) -> Round {
 fn start(folder: &Path, options: &Value) -> Client {
     let mut options = options.clone();
     options["workspaceTrusted"] = true.into();
+    // No line of so many costs much.
+    options["hints"] = json!({ "minShare": 0 });
     Start::new(editor("neovim 0.11")).folder(folder).options(options).start()
 }
 
