@@ -37,6 +37,23 @@ const EXECUTORS: &[&str] = &[
     "frame.file!^node:internal/",
 ];
 
+/// Tells functions of executors of asynchronous Rust by their names.
+#[derive(Clone, Debug)]
+pub struct ExecutorNames(Vec<Filter>);
+
+impl ExecutorNames {
+    /// All that are known.
+    pub fn known() -> Self {
+        let all = EXECUTORS.iter().filter_map(|text| text.parse::<Filter>().ok());
+        Self(all.filter(|filter| *filter.field() == Field::Frame(FrameField::Function)).collect())
+    }
+
+    /// Whether a demangled name is one of theirs.
+    pub fn have(&self, name: &str) -> bool {
+        self.0.iter().any(|filter| filter.matches(name))
+    }
+}
+
 /// What a choice is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChoiceKind {

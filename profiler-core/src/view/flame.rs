@@ -10,6 +10,7 @@ use super::heat::{self, Mark};
 use super::label;
 use super::summary::Numbers;
 use crate::attribute::analysis::{Analysis, ComparedTo};
+use crate::attribute::choices::ExecutorNames;
 use crate::attribute::compare::{Pair, SideCost};
 use crate::attribute::tree::{CallTree, TreeFunction, TreeNode};
 use crate::attribute::{Cost, GroupId, Place};
@@ -65,8 +66,7 @@ pub struct FlameBox {
 
 /// The flame graph of what is selected, of its `top` widest boxes.
 pub fn flame(analysis: &Analysis, top: usize, cancel: &CancelFlag) -> Result<Flame, Cancelled> {
-    let CallTree { total, nodes, functions, omitted } =
-        analysis.stacks.tree(&analysis.profile, analysis.value_type, top, cancel)?;
+    let CallTree { total, nodes, functions, omitted } = tree(analysis, analysis.value_type, top, cancel)?;
     let numbers = Numbers::of(analysis);
     let boxed = |node: TreeNode| FlameBox {
         parent: node.parent,
@@ -93,8 +93,7 @@ pub fn change_flame(
     cancel: &CancelFlag,
 ) -> Result<Flame, Cancelled> {
     let base = &compared.base;
-    let tree = |side: &Analysis, value_type, top| side.stacks.tree(&side.profile, value_type, top, cancel);
-    let mut new_tree = tree(analysis, analysis.value_type, top)?;
+    let mut new_tree = tree(analysis, analysis.value_type, top, cancel)?;
     if let Some(factor) = compared.basis.factor() {
         new_tree.total = factor.apply(new_tree.total);
         for node in &mut new_tree.nodes {
@@ -104,7 +103,7 @@ pub fn change_flame(
     let mut chains = Chains::default();
     let own = chains.of(analysis, &new_tree);
     let mut values = |side: &Analysis, value_type| -> Result<FxHashMap<usize, i64>, Cancelled> {
-        let counted = tree(side, value_type, BASE_BOXES)?;
+        let counted = tree(side, value_type, BASE_BOXES, cancel)?;
         let found = chains.of(side, &counted);
         Ok(found.into_iter().zip(counted.nodes).map(|(chain, node)| (chain, node.value)).collect())
     };
@@ -172,9 +171,20 @@ impl Chains {
     }
 }
 
+/// The call tree, in which the executors of asynchronous code are one box each time, but for those of the workspace.
+fn tree(analysis: &Analysis, value_type: usize, top: usize, cancel: &CancelFlag) -> Result<CallTree, Cancelled> {
+    let executors = ExecutorNames::known();
+    let is_folded = |name: &str, file| executors.have(name) && !is_own(analysis, file);
+    analysis.stacks.tree(&analysis.profile, value_type, &is_folded, top, cancel)
+}
+
+/// Whether a file is hand-written code of the workspace.
+fn is_own(analysis: &Analysis, file: GroupId) -> bool {
+    let placement = analysis.groups.get(file).placement.as_ref();
+    placement.is_some_and(|placement| placement.place == Place::Workspace)
+}
+
 fn named(analysis: &Analysis, function: &TreeFunction) -> FlameFunction {
-    let group = analysis.groups.get(function.file);
-    let is_own = group.placement.as_ref().is_some_and(|placement| placement.place == Place::Workspace);
     let file = data::shown(analysis.groups.display(&analysis.profile, function.file)).into_owned();
     let line = function.start_line.is_known().then_some(function.start_line.0);
     FlameFunction {
@@ -185,6 +195,6 @@ fn named(analysis: &Analysis, function: &TreeFunction) -> FlameFunction {
         },
         file: function.file,
         line,
-        is_own,
+        is_own: is_own(analysis, function.file),
     }
 }

@@ -171,6 +171,28 @@ fn a_flame_graph_has_a_box_for_each_chain_of_callers() {
     .assert_eq(&boxes(&analysis, 2));
 }
 
+/// Frames of others alone: whoever writes an executor looks at its functions.
+#[test]
+fn executors_of_asynchronous_code_are_one_box_in_a_flame_graph() {
+    let stacks = "
+        hash@2 src/a.rs:3 < app::main::{closure#0}@1 src/a.rs:9 < tokio::runtime::task::core::poll@1 dep/core.rs:9 < tokio::runtime::task::raw::poll@1 dep/raw.rs:9 < main@7 src/a.rs:9 = 60
+        app::main::{closure#0}@1 src/a.rs:9 < futures_util::join@3 dep/join.rs:4 < tokio::runtime::task::raw::poll@1 dep/raw.rs:9 < main@7 src/a.rs:9 = 30
+        tokio::runtime::park@4 dep/park.rs:5 = 10
+    ";
+    let analysis = Loaded::new(&profile(stacks), CPU).analysis;
+    expect![[r#"
+        100ms cpu 100000000
+        main 90.0% 90.0ms src/a.rs:7
+          !async executor 90.0% 90.0ms 
+            app::main::{closure#0} 90.0% 90.0ms src/a.rs:1
+              hash 60.0% 60.0ms src/a.rs:2
+        !async executor 10.0% 10.0ms 
+        omitted 0
+    "#]].assert_eq(&boxes(&analysis, 10));
+    let analysis = Loaded::new(&profile(&stacks.replace("dep/", "src/")), CPU).analysis;
+    assert!(!boxes(&analysis, 10).contains("async executor"));
+}
+
 #[test]
 fn a_flame_graph_of_a_comparison_says_per_box_what_changed() {
     let base = "
