@@ -45,6 +45,13 @@ fn costs_appear_while_the_program_runs_and_stay_when_it_is_stopped() {
         let progress = client.received("$/progress");
         progress.iter().any(|step| step.to_string().contains("samples")).then_some(())
     });
+    let shown = |client: &mut Client| {
+        let status = client.request("perflens/status", json!({}))[0].clone();
+        (status["icon"].as_str().unwrap_or_default().to_owned(), status["text"].as_str().unwrap_or_default().to_owned())
+    };
+    let (icon, text) = shown(&mut client);
+    let seconds = text.strip_prefix("cpu ").and_then(|text| text.strip_suffix('s')).and_then(|text| text.parse().ok());
+    assert!(icon == "record" && seconds.is_some_and(|seconds: u32| seconds < 600), "{icon} {text}");
     client.command("perflens.stopRecording", json!([]));
     client.until("word of what was recorded", |client| {
         messages(client).iter().any(|message| message.contains("hot: ") && message.contains("samples in")).then_some(())
@@ -52,6 +59,7 @@ fn costs_appear_while_the_program_runs_and_stay_when_it_is_stopped() {
     until("all it started is gone", || !children.iter().any(|&pid| is_alive(pid)));
     assert!(client.hints(&uri).iter().any(|hint| hint.contains('%')));
     assert_eq!(recordings(&client).len(), 1);
+    assert_ne!(shown(&mut client).0, "record");
     // And then there is nothing to stop.
     let refused =
         client.refused("workspace/executeCommand", json!({ "command": "perflens.stopRecording", "arguments": [] }));

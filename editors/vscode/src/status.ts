@@ -9,6 +9,7 @@ import type { Status } from "./protocol";
 export class StatusBar implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("perflens.status", vscode.StatusBarAlignment.Left, 0);
   private all: Status[] = [];
+  private clock: NodeJS.Timeout | undefined;
   private readonly changes = new vscode.EventEmitter<Status | undefined>();
   private readonly subscriptions: vscode.Disposable[];
 
@@ -27,6 +28,7 @@ export class StatusBar implements vscode.Disposable {
   }
 
   dispose(): void {
+    clearTimeout(this.clock);
     for (const each of this.subscriptions) each.dispose();
   }
 
@@ -43,6 +45,9 @@ export class StatusBar implements vscode.Disposable {
   async fetch(): Promise<Status | undefined> {
     this.all = (await this.client.ask(protocol.status, {})) ?? [];
     this.draw();
+    clearTimeout(this.clock);
+    // While something is recorded its time goes on, and nothing else tells.
+    if (this.current?.icon === "record") this.clock = setTimeout(() => void this.fetch(), 1000);
     return this.current;
   }
 

@@ -151,6 +151,12 @@ pub fn of(state: &State, folder: &Folder) -> Status {
             }
         }
     }
+    if let Some(words) = state.recording.as_ref().and_then(|recording| recording.in_words(&folder.root)) {
+        let words = Words::Recording(&words);
+        status.text = words.text();
+        status.icon = words.icon();
+        status.details.push("A recording is under way; perflens.stopRecording ends it.".to_owned());
+    }
     if folder.service.is_none() && folder.config().otlp.enabled {
         receiving(&state.receiving, &mut status);
     }

@@ -20,6 +20,7 @@ use super::{Cause, Session};
 use crate::commands::RecordedEvent;
 use crate::loader::Stop;
 use crate::runnable::Order;
+use crate::state::under_way::UnderWay;
 
 /// Lines of the child that may wait.
 const QUEUE: usize = 64;
@@ -183,7 +184,7 @@ impl Session {
             }
             let Some(folder) = state.folders.get(folder) else { return Err("no folder is open".to_owned()) };
             let root = folder.root.clone();
-            state.recording = Some(Stop::default());
+            state.recording = Some(UnderWay::new(root.clone(), event.word()));
             let profiled = match target {
                 Target::Test(order) => Some(Profiled::of(&state, order)),
                 _ => None,
@@ -208,16 +209,16 @@ impl Session {
 
     /// Ends the recording; whether there was one.
     pub fn stop_recording(&self) -> bool {
-        let stop = self.state().recording.clone();
-        if let Some(stop) = &stop {
-            stop.stop();
+        let recording = self.state().recording.clone();
+        if let Some(recording) = &recording {
+            recording.stop.stop();
         }
-        stop.is_some()
+        recording.is_some()
     }
 
     async fn watch_recording(self: Arc<Self>, about: Watched, child: Child, input: ChildStdin, output: ChildStdout) {
         let Watched { root, title, profiled } = about;
-        let stop = self.state().recording.clone().unwrap_or_default();
+        let stop = self.state().recording.as_ref().map(|recording| recording.stop.clone()).unwrap_or_default();
         let mut lines = lines_of(child, output);
         let token = self.show_recording(title, &stop).await;
         let mut input = Some(input);
@@ -236,7 +237,10 @@ impl Session {
             match line {
                 Line::Note(sentence) => self.editor.say(MessageType::INFO, format!("perflens: {sentence}")),
                 Line::Building(command) => self.report(token.as_deref(), format!("building: {command}")).await,
-                Line::Begun(how) => tracing::info!("recording {how}"),
+                Line::Begun(how) => {
+                    tracing::info!("recording {how}");
+                    self.recording_begins();
+                }
                 Line::Progress { elapsed_ms, samples } => {
                     self.report(token.as_deref(), format!("{} s, {samples} samples", elapsed_ms / 1000)).await;
                 }
@@ -262,6 +266,7 @@ impl Session {
                 state.progress.remove(token);
             }
         }
+        self.tell_changed();
         if let Some(token) = token {
             self.editor.end_progress(&token, None).await;
         }
@@ -296,6 +301,14 @@ impl Session {
                 self.editor.say(MessageType::ERROR, broke_off);
             }
         }
+    }
+
+    /// What is under way measures from now on.
+    pub(super) fn recording_begins(&self) {
+        if let Some(recording) = &mut self.state().recording {
+            recording.begin();
+        }
+        self.tell_changed();
     }
 
     /// Shows progress, with a button that stops the recording; `None` where the editor has none.

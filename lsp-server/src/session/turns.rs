@@ -18,6 +18,7 @@ use crate::bases::{self, Before};
 use crate::commands::RecordedEvent;
 use crate::loader::{Input, RunPair, Stop};
 use crate::runnable::{Offer, Order};
+use crate::state::under_way::UnderWay;
 
 /// Pairs when nobody says how many.
 pub const PAIRS: u32 = 5;
@@ -29,13 +30,14 @@ impl Session {
         let recordings = self.state().recordings.clone();
         let before = bases::before_now(recordings.as_deref(), &order.root, &order.key())?;
         order.work = Some(before.work);
-        let stop = Stop::default();
+        let stop;
         {
             let mut state = self.state();
             if state.recording.is_some() {
                 return Err("a recording is under way; perflens.stopRecording ends it".to_owned());
             }
-            state.recording = Some(stop.clone());
+            let recording = state.recording.insert(UnderWay::new(order.root.clone(), RecordedEvent::Cpu.word()));
+            stop = recording.stop.clone();
         }
         self.ask_anew(at, &order.key());
         let session = Arc::clone(self);
@@ -46,6 +48,7 @@ impl Session {
     async fn take_turns(self: Arc<Self>, order: Order, before: Before, pairs: u32, stop: Stop) {
         let name = order.runnable.name.clone();
         let token = self.show_recording(format!("Running {name} in turns with its base"), &stop).await;
+        self.recording_begins();
         let done = self.turns(&order, &before, pairs, &stop, token.as_deref()).await;
         {
             let mut state = self.state();
@@ -54,6 +57,7 @@ impl Session {
                 state.progress.remove(token);
             }
         }
+        self.tell_changed();
         if let Some(token) = token {
             self.editor.end_progress(&token, None).await;
         }

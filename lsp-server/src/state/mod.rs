@@ -10,6 +10,7 @@ pub mod documents;
 pub mod folder;
 pub mod line_map;
 pub mod text;
+pub mod under_way;
 pub mod view;
 
 use std::collections::{HashMap, HashSet};
@@ -27,6 +28,7 @@ use capabilities::Capabilities;
 use documents::{Document, Documents, file_path};
 use folder::{Folder, Shown};
 use text::Text;
+use under_way::UnderWay;
 use view::View;
 
 /// Everything that changes.
@@ -53,8 +55,8 @@ pub struct State {
     /// Choices that a dialog could not offer, as commands; shown as code actions until one is
     /// taken.
     pub offers: Vec<Command>,
-    /// Stops the recording that is under way.
-    pub recording: Option<Stop>,
+    /// The recording that is under way.
+    pub recording: Option<UnderWay>,
     /// The folder of all recordings.
     pub recordings: Option<PathBuf>,
     /// Recordings that were opened already.

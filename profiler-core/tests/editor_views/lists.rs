@@ -188,7 +188,8 @@ fn executors_of_asynchronous_code_are_one_box_in_a_flame_graph() {
               hash 60.0% 60.0ms src/a.rs:2
         !async executor 10.0% 10.0ms 
         omitted 0
-    "#]].assert_eq(&boxes(&analysis, 10));
+    "#]]
+    .assert_eq(&boxes(&analysis, 10));
     let analysis = Loaded::new(&profile(&stacks.replace("dep/", "src/")), CPU).analysis;
     assert!(!boxes(&analysis, 10).contains("async executor"));
 }
