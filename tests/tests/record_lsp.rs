@@ -12,8 +12,12 @@ use serde_json::json;
 
 /// A session with the project of a program open.
 fn session(ground: &Ground) -> (Client, String) {
+    session_of(ground, "hot.c")
+}
+
+fn session_of(ground: &Ground, file: &str) -> (Client, String) {
     let client = Start::new(editor("vscode")).folder(&ground.work()).start();
-    let uri = client.open(&ground.work().join("hot.c"));
+    let uri = client.open(&ground.work().join(file));
     (client, uri)
 }
 
@@ -111,10 +115,11 @@ fn a_recording_made_in_a_terminal_opens_by_itself() {
 /// What an assistant is told to run, with arguments of its own.
 #[test]
 fn the_command_that_measures_again_records_the_same_kind() {
-    let (ground, _) = Ground::c("hot");
-    let (mut client, _) = session(&ground);
-    for (event, kind) in [("cpu", "cpu"), ("off-cpu", "off_cpu")] {
-        client.command("perflens.record", json!([{ "target": "./hot 700", "event": event }]));
+    // What only computes waits for nothing on a machine with nothing else to do.
+    for (program, event, kind) in [("hot", "cpu", "cpu"), ("waits", "off-cpu", "off_cpu")] {
+        let (ground, _) = Ground::c(program);
+        let (mut client, _) = session_of(&ground, &format!("{program}.c"));
+        client.command("perflens.record", json!([{ "target": format!("./{program} 700"), "event": event }]));
         let copied = client.until("a copy of the recording", |client| {
             let call = json!({ "command": "perflens.copyForAI", "arguments": [{ "scope": "workspace" }] });
             let id = client.send("workspace/executeCommand", call);
@@ -123,7 +128,7 @@ fn the_command_that_measures_again_records_the_same_kind() {
         });
         let commands = commands_of(&copied);
         assert_eq!(commands.len(), 1, "{copied}");
-        assert!(commands[0].ends_with(" -- ./hot") && !copied.contains("700"), "{copied}");
+        assert!(commands[0].ends_with(&format!(" -- ./{program}")) && !copied.contains("700"), "{copied}");
         let output = run_line(&format!("{} 700", commands[0]), &ground.work(), client.home());
         assert_eq!(output.code, Some(0), "{}: {}", commands[0], output.stderr);
         assert!(output.stdout.contains(kind), "{}: {}", commands[0], output.stdout);

@@ -174,12 +174,15 @@ fn java() -> Ground {
 fn a_java_that_runs_already_names_its_methods_when_asked() {
     let ground = java();
     let mut target = Command::new("java");
-    target.args(["-XX:+PreserveFramePointer", "-cp", ".", "Hot", "10000000"]).current_dir(ground.work());
+    // By one compiler, which is done with a method once it has compiled it: the names are of that moment.
+    target.args(["-XX:+PreserveFramePointer", "-XX:TieredStopAtLevel=1", "-cp", ".", "Hot", "10000000"]);
+    target.current_dir(ground.work());
     let target = Guard(target.stdin(Stdio::null()).spawn().unwrap());
     let pid = target.0.id().to_string();
     until("its code is compiled", || {
         let asked = Command::new("jcmd").args([&pid, "Compiler.codelist"]).output().expect("it is beside java");
-        String::from_utf8_lossy(&asked.stdout).contains("Hot.expensive")
+        let listed = String::from_utf8_lossy(&asked.stdout).into_owned();
+        ["Hot.expensive", "Hot.cheap"].iter().all(|method| listed.contains(method))
     });
     if record(&ground, &["-p", &pid, "--duration", "1500ms"]).is_none() {
         return;
@@ -193,8 +196,9 @@ fn a_java_that_runs_already_names_its_methods_when_asked() {
     std::fs::remove_file(format!("/tmp/perf-{pid}.map")).unwrap();
     assert!(!ground.comments().iter().any(|note| note.contains("jcmd")), "{:?}", ground.comments());
     ground.assert_whole(&report, 98, 1);
-    let burn = report.functions.iter().find(|row| row.name.contains("Hot.burn(")).expect("it is named");
-    assert!(percent(burn.costs.cumulative, report.profile.total) > 80.0, "{:#?}", report.function_costs());
+    // The compiler puts one method into another as it likes.
+    let own = report.functions.iter().filter(|row| row.name.contains(" Hot.")).map(|row| row.costs.flat).sum::<i64>();
+    assert!(percent(own, report.profile.total) > 80.0, "{:#?}", report.function_costs());
 }
 
 #[test]
@@ -227,7 +231,8 @@ fn what_numpy_costs_is_on_the_lines_that_call_it() {
     let profile = ground.profile();
     let mut command = ground.perflens(User::Same);
     command.args(["record", "--method", "bpf", "--frequency", "499", "-o"]).arg(&profile).arg("--");
-    command.args([python.trim(), "arrays.py", "3"]).env("OPENBLAS_NUM_THREADS", "1").stdin(Stdio::null());
+    // Long enough that importing numpy, which loads one library after the other, is little of it.
+    command.args([python.trim(), "arrays.py", "8"]).env("OPENBLAS_NUM_THREADS", "1").stdin(Stdio::null());
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
