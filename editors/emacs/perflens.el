@@ -76,6 +76,9 @@
         ;; Eglot asks for hints when text is shown, not when it costs something else.
         (when eglot-inlay-hints-mode
           (eglot-inlay-hints-mode -1)
+          ;; Nor for those of a region that it asked for last.
+          (when (boundp 'eglot--outstanding-inlay-hints-last-region)
+            (set 'eglot--outstanding-inlay-hints-last-region nil))
           (eglot-inlay-hints-mode 1))
         (perflens--fetch-heat)))))
 
