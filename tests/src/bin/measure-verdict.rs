@@ -53,7 +53,8 @@ fn main() {
     let mut as_it_is = 0;
     for time in 1..=times {
         let is_faster = !is_plain && time % 2 == 1;
-        let changed = if is_faster { original.replace("2 * rounds", "1 * rounds") } else { original.clone() };
+        let faster = || original.replace("2 * rounds", "1 * rounds").replace("2*rounds", "1*rounds");
+        let changed = if is_faster { faster() } else { original.clone() };
         fs::write(&source, format!("{comment} A line more.\n").repeat(time as usize) + &changed).expect("the source");
         let answer = assistant.ask("verify", &json!({ "base": base }));
         let everything = answer["verdict"].as_str().unwrap_or("failed").to_owned();
