@@ -23,7 +23,7 @@ pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| match std::env::var_os("PERFLENS_BIN") {
         Some(path) => path.into(),
-        None => build("perflens", "perflens"),
+        None => build("perflens"),
     })
 }
 
@@ -35,14 +35,16 @@ pub fn recorder() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
         let beside = std::env::var_os("PERFLENS_BIN").map(|path| Path::new(&path).with_file_name("perflens-record"));
-        beside.filter(|path| path.is_file()).unwrap_or_else(|| build("profiler-ebpf", "perflens-record"))
+        beside.filter(|path| path.is_file()).unwrap_or_else(|| build("perflens-record"))
     })
 }
 
-fn build(package: &str, program: &str) -> PathBuf {
+/// Builds a program with the whole workspace chosen, as the tests are: another choice has other features, and
+/// would build half of the dependencies again.
+fn build(program: &str) -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(["build", "--package", package, "--bin", program, "--message-format", "json-render-diagnostics"])
+        .args(["build", "--workspace", "--bin", program, "--message-format", "json-render-diagnostics"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stderr(Stdio::inherit())
         .output()

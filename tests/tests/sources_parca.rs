@@ -355,18 +355,24 @@ fn the_real_server_agrees() {
     wait_for("both instances are scraped", &|| {
         fetch(&server, &[heap, "--values", "instance"]).stdout.lines().count() == 2
     });
-    let both = |arguments: &[&str]| report(&server, &[&[heap], arguments].concat());
-    wait_for("both have a heap", &|| both(&[]).1.contains("of 2 instances"));
+    wait_for("both have a heap", &|| report(&server, &[heap]).1.contains("of 2 instances"));
+    // It goes on scraping, and what sampling makes of a heap differs from one time to the next: all of
+    // these ask for the same time.
+    let time = |nanoseconds: i64| jiff::Timestamp::from_nanosecond(nanoseconds.into()).expect("a time");
+    let last_hour = format!("{}/{}", time(seconds_ago(3600)), time(seconds_ago(0)));
+    let both = |arguments: &[&str]| report(&server, &[&[heap, "--range", &last_hour], arguments].concat());
     for grpc in [None, Some("--grpc")] {
         let arguments: Vec<&str> = grpc.into_iter().collect();
-        let (sum, _) = both(&arguments);
+        let (sum, notes) = both(&arguments);
+        assert!(notes.contains("of 2 instances"), "{notes}");
         // What is held by name: 4 MiB each, give or take what sampling makes of it.
         let held = sum.function("main.hold").costs.cumulative;
         let alone: i64 = targets
             .iter()
             .map(|port| {
                 let one = format!(r#"memory:inuse_space:bytes:space:bytes{{job="demo",instance="127.0.0.1:{port}"}}"#);
-                report(&server, &[&[one.as_str()], &arguments[..]].concat()).0.function("main.hold").costs.cumulative
+                let arguments = [&[one.as_str(), "--range", &last_hour], &arguments[..]].concat();
+                report(&server, &arguments).0.function("main.hold").costs.cumulative
             })
             .sum();
         assert_eq!(held, alone);
