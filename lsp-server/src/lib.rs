@@ -11,6 +11,7 @@ pub mod commands;
 pub mod config;
 pub mod current;
 pub mod extensions;
+mod grpc_status;
 pub mod handlers;
 pub mod loader;
 pub mod log;

@@ -4,9 +4,11 @@
 //! under the lock, and the editor is then asked to look again.
 
 mod anchoring;
+mod loading;
 pub mod profile_test;
 mod received;
 pub mod recording;
+mod refreshing;
 pub mod turns;
 
 use std::collections::HashSet;
@@ -17,10 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use lsp_types::{MessageType, Url};
-use profiler_core::cancel::CancelFlag;
-use profiler_core::paths::Workspace;
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::sync::Notify;
 
 use crate::auth::Keeper;
 use crate::commands::Subject;
@@ -31,17 +31,17 @@ use crate::config::trust::TrustStore;
 use crate::current::Publisher;
 use crate::handlers::{commands, diagnostics, hotspots};
 use crate::loader::watch::{Watch, Watched};
-use crate::loader::{self, Failure, Given, Input, Profiles, Stop, Wish};
+use crate::loader::{Input, Profiles, Stop};
 use crate::lsp::client::Editor;
 use crate::lsp::refresh::Refresh;
 use crate::mcp::consent::Consents;
 use crate::otlp::Receiver;
+use crate::source::answers::Answers;
 use crate::source::last::LastQueries;
-use crate::source::{Freshness, Progress, SourceError, Sources};
+use crate::source::{SourceError, Sources};
 use crate::state::capabilities::Capabilities;
 use crate::state::documents::file_path;
 use crate::state::folder::{Folder, Shown};
-use crate::state::view::View;
 use crate::state::{Snapshot, State};
 
 /// Shorter work shows no progress.
@@ -60,6 +60,9 @@ pub struct Session {
     profiles: Arc<Profiles>,
     sources: Sources,
     last: LastQueries,
+    answers: Answers,
+    /// A load has ended, a file was opened, or settings are others: what is fetched again may be due.
+    may_be_due: Notify,
     publisher: Publisher,
     watch: OnceLock<Watch>,
     refresh: Refresh,
@@ -90,6 +93,8 @@ pub enum Cause {
     Command,
     /// The user asked for what there is by now.
     Refresh,
+    /// It is time to ask the server again.
+    Interval,
     /// The profile was written again.
     Written,
     /// There is a file that was not there when files were listed.
@@ -106,6 +111,7 @@ impl Session {
         let places = Places::of_this_process();
         let trust = TrustStore::new(places.trust.clone());
         let last = LastQueries::new(places.queries());
+        let answers = Answers::new(places.answers());
         let mut state = State::new(trust);
         state.recordings.clone_from(&places.recordings);
         let publisher = Publisher::new(places.shown(), Consents::new(places.consents()));
@@ -116,6 +122,8 @@ impl Session {
             profiles: Arc::default(),
             sources: Sources::new(Arc::new(Keeper::of_this_process())),
             last,
+            answers,
+            may_be_due: Notify::new(),
             publisher,
             watch: OnceLock::new(),
             refresh: Refresh::default(),
@@ -173,6 +181,7 @@ impl Session {
         if self.state().capabilities.registers_configuration {
             self.editor.watch_settings();
         }
+        tokio::spawn(Arc::clone(self).keep_fresh());
         tokio::spawn(async move {
             session.pull_settings().await;
             session.follow_files();
@@ -239,154 +248,6 @@ impl Session {
         if !issues.is_empty() {
             self.editor.say(MessageType::WARNING, format!("perflens settings: {}", issues.join("; ")));
         }
-    }
-
-    /// Loads what is wanted for a folder. After a change of settings only if that changed what
-    /// is wanted.
-    pub fn load(self: &Arc<Self>, folder: usize, cause: Cause) {
-        let (wish, scope, generation, stop, had_view) = {
-            let mut state = self.state();
-            let others = state.roots();
-            let Some(own) = state.folders.get_mut(folder) else { return };
-            let wish = own.new_wish(&others);
-            if cause == Cause::Settings && wish == own.wish {
-                return;
-            }
-            own.wish.clone_from(&wish);
-            if let Some(load) = own.load.take() {
-                load.stop();
-            }
-            own.generation += 1;
-            let Some(wish) = wish else {
-                let had_view = own.view().is_some();
-                state.show(folder, Shown::Nothing);
-                drop(state);
-                self.follow_files();
-                if had_view {
-                    self.look_again();
-                }
-                return;
-            };
-            let stop = Stop::default();
-            own.load = Some(stop.clone());
-            let had_view = own.view().is_some();
-            if !had_view {
-                let origin = wish.profile.name();
-                own.shown = Shown::Loading { origin };
-            }
-            (wish, own.scope().to_owned(), own.generation, stop, had_view)
-        };
-        tracing::info!("opening {} ({cause:?})", wish.profile.place());
-        self.tell_changed();
-        self.follow_files();
-        let session = Arc::clone(self);
-        tokio::spawn(async move {
-            let title = format!("Opening {}", wish.profile.place());
-            let freshness = if cause == Cause::Refresh { Freshness::New } else { Freshness::Kept };
-            let work = Arc::clone(&session).fetch_and_load(wish, stop.flag.clone(), freshness);
-            // What is shown stays right as far as it was, and nobody asked for anything.
-            let is_unasked = matches!(cause, Cause::Received | Cause::Edited) && had_view;
-            let title = (!is_unasked).then_some(title);
-            let result = session.with_progress(work, title, &stop).await;
-            if is_unasked {
-                session.until_quiet().await;
-            }
-            let shown = match result {
-                Ok(Ok((view, workspace))) => Shown::View(Arc::new(view), workspace),
-                Ok(Err(Failure::Failed(why))) => Shown::Failed { why },
-                Ok(Err(Failure::Cancelled)) | Err(Interrupted::Stopped) => {
-                    Shown::Failed { why: "opening the profile was cancelled".to_owned() }
-                }
-                Err(Interrupted::Died) => {
-                    Shown::Failed { why: "opening the profile failed inside perflens".to_owned() }
-                }
-            };
-            let mut state = session.state();
-            let Some(at) = state.folders.iter().position(|folder| folder.scope() == scope) else { return };
-            if state.folders[at].generation != generation {
-                return;
-            }
-            state.folders[at].load = None;
-            match shown {
-                Shown::Failed { why } => {
-                    if had_view {
-                        // What is shown stays, and goes on to be what is wanted.
-                        let state = &mut *state;
-                        if matches!(cause, Cause::Command | Cause::Refresh) {
-                            state.folders[at].restore_choice(&state.trust);
-                        }
-                    } else {
-                        state.show(at, Shown::Failed { why: why.clone() });
-                    }
-                    drop(state);
-                    session.follow_files();
-                    if !stop.flag.is_cancelled() && !is_unasked {
-                        session.editor.say(MessageType::ERROR, format!("perflens: {why}"));
-                    }
-                }
-                shown => {
-                    state.loaded(at, cause == Cause::Command);
-                    state.folders[at].keep_choice();
-                    session.keep_query(&mut state.folders[at]);
-                    state.show(at, shown);
-                    // Not when it is written again: whoever works with it knows.
-                    let hottest = (cause == Cause::Command || !had_view).then(|| where_to_look(&state, at)).flatten();
-                    drop(state);
-                    // Before files are followed: there must be a folder to follow them in.
-                    session.publish();
-                    session.follow_files();
-                    session.documents_placed();
-                    if let Some(hottest) = hottest {
-                        session.editor.say(MessageType::INFO, hottest);
-                    }
-                }
-            }
-            session.look_again();
-        });
-    }
-
-    /// Remembers what a server was asked for, for the next time the folder is opened.
-    fn keep_query(&self, folder: &mut Folder) {
-        let input = folder.profile();
-        let Some(query) = input.as_ref().and_then(Input::request).and_then(|request| request.query.clone()) else {
-            return;
-        };
-        // A folder's services are asked for what the folder is.
-        if folder.last.as_ref() != Some(&query) {
-            let (last, root, kept) = (self.last.clone(), folder.root.clone(), query.clone());
-            std::thread::spawn(move || last.set(&root, &kept));
-        }
-        folder.last = Some(query);
-    }
-
-    /// Fetches what a wish needs, then fulfils it. Dropped, it fetches no further.
-    async fn fetch_and_load(
-        self: Arc<Self>,
-        wish: Wish,
-        flag: CancelFlag,
-        freshness: Freshness,
-    ) -> Option<Result<(View, Arc<Workspace>), Failure>> {
-        let progress = Progress::default();
-        let fetch = async |input: Option<&Input>| match input.and_then(Input::request) {
-            Some(request) => self.sources.fetch(request, freshness, &progress).await.map(Some),
-            None => Ok(None),
-        };
-        let fetched =
-            async { Ok::<_, SourceError>((fetch(Some(&wish.profile)).await?, fetch(wish.base.as_ref()).await?)) };
-        let is_received = [Some(&wish.profile), wish.base.as_ref()].contains(&Some(&Input::Received));
-        let window = self.state().receiving.window().cloned().filter(|_| is_received);
-        let received = window.and_then(|window| window.snapshot(Instant::now()));
-        let given = match fetched.await {
-            Ok((profile, base)) => Given { received, profile, base },
-            Err(error) => return Some(Err(Failure::Failed(error.to_string()))),
-        };
-        let profiles = Arc::clone(&self.profiles);
-        // A thread of its own: a disk that does not answer must not take one from hovers.
-        let (done, work) = oneshot::channel();
-        std::thread::spawn(move || {
-            let _ = done.send(loader::load(&wish, &given, &profiles, &flag));
-        });
-        work.await.ok()
     }
 
     /// The sources.
@@ -546,6 +407,8 @@ impl Session {
             state.follow_services();
             state.folders.len()
         };
+        self.find_answers();
+        self.may_be_due.notify_one();
         for folder in 0..count {
             self.load(folder, Cause::Settings);
         }
@@ -553,9 +416,10 @@ impl Session {
 
     /// Folders were added, whose settings have been read.
     pub fn folders_added(self: &Arc<Self>, added: &[PathBuf]) {
+        self.state().follow_services();
+        self.find_answers();
         let added: Vec<usize> = {
-            let mut state = self.state();
-            state.follow_services();
+            let state = self.state();
             (0..state.folders.len()).filter(|&at| added.contains(&state.folders[at].root)).collect()
         };
         for folder in added {
@@ -568,6 +432,7 @@ impl Session {
     pub fn document_opened(self: &Arc<Self>, uri: &Url) {
         self.state().pick_service(uri);
         self.publish();
+        self.may_be_due.notify_one();
         let folder = {
             let mut state = self.state();
             let Some(document) = state.documents.get(uri) else { return };

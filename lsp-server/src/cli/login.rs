@@ -11,6 +11,8 @@ use crate::auth::keeper::From;
 use crate::auth::signin::{self, Way};
 use crate::auth::store::Place;
 use crate::auth::{Grant, Keeper, oauth};
+use crate::config::places::Places;
+use crate::source::answers::Answers;
 use crate::source::{Connection, Progress, Project, SourceError};
 
 #[derive(Args, Debug)]
@@ -150,6 +152,7 @@ pub(super) fn logout(arguments: &LogoutArguments) -> Result<(), Failure> {
         let lock = store.lock()?;
         store.remove(&lock, &origin)?
     };
+    Answers::new(Places::of_this_process().answers()).remove_all();
     let Some(grant) = removed else { return Err(Failure::Input(format!("nobody is signed in to {origin}"))) };
     say(&format!("signed out of {origin}"))?;
     match remote::wait(oauth::revoke(&connection, &grant))? {

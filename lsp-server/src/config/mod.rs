@@ -35,7 +35,7 @@ pub use toml_file::{TomlFile, WorkspaceFile};
 use values::non_empty;
 
 use crate::otlp;
-pub use values::{Matcher, Percent, Whole};
+pub use values::{Interval, Matcher, Percent, Whole};
 
 /// Settings of perflens.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -158,6 +158,12 @@ pub struct Source {
     /// Fetch at start what was last fetched in this workspace, or else what `query` says. Without,
     /// it is fetched when `perflens.refresh` is run.
     pub at_start: bool,
+    /// Fetch what is shown again every so many seconds, while a file that shows it is open and nobody
+    /// types. The least is 30; 0: only when `perflens.refresh` is run.
+    pub refresh_seconds: Interval<30, 86_400>,
+    /// Keep the last answer of the server on disk, for you alone, and show it at start, with its age and
+    /// without a request. It is removed when you sign out, and when this is off.
+    pub keep_answer: bool,
     /// A project of Polar Signals Cloud.
     #[serde(deserialize_with = "non_empty")]
     pub project: Option<String>,
@@ -193,6 +199,8 @@ impl Default for Source {
             kind: ServerKind::default(),
             transport: Transport::default(),
             at_start: false,
+            refresh_seconds: Interval::NEVER,
+            keep_answer: false,
             project: None,
             tenant: None,
             user: None,

@@ -62,6 +62,11 @@ impl Places {
         self.state("queries.json")
     }
 
+    /// The last answers of servers, where users want them kept.
+    pub fn answers(&self) -> Option<PathBuf> {
+        self.state("answers")
+    }
+
     /// What editors show, a folder per workspace.
     pub fn shown(&self) -> Option<PathBuf> {
         self.state("ws")

@@ -150,6 +150,8 @@ fn takes_of(schema: &Value) -> Takes {
         one_of(&choices)
     } else if kind("boolean") {
         "`true` or `false`".to_owned()
+    } else if let Some(least) = schema["not"]["exclusiveMaximum"].as_u64() {
+        format!("0, or a whole number from {least} to {}", schema["maximum"])
     } else if kind("integer") {
         format!("a whole number {}", range())
     } else if kind("number") {

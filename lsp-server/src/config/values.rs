@@ -3,6 +3,7 @@
 //! Their schemas carry the same bounds, for editors that complete and check configuration.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use profiler_core::attribute::Filter;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -89,6 +90,50 @@ impl<const MIN: u32, const MAX: u32> JsonSchema for Whole<MIN, MAX> {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "integer", "minimum": MIN, "maximum": MAX })
+    }
+}
+
+/// A length of time in whole seconds, from `MIN` to `MAX`; 0 stands for never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Whole<0, MAX>", into = "Whole<0, MAX>")]
+pub struct Interval<const MIN: u32, const MAX: u32>(Whole<0, MAX>);
+
+impl<const MIN: u32, const MAX: u32> Interval<MIN, MAX> {
+    /// Never.
+    pub const NEVER: Self = Self(Whole(0));
+
+    /// The time; `None` is never.
+    pub fn get(self) -> Option<Duration> {
+        (self != Self::NEVER).then(|| Duration::from_secs(self.0.get().into()))
+    }
+}
+
+impl<const MIN: u32, const MAX: u32> TryFrom<Whole<0, MAX>> for Interval<MIN, MAX> {
+    type Error = String;
+
+    fn try_from(seconds: Whole<0, MAX>) -> Result<Self, Self::Error> {
+        match seconds.get() {
+            0 => Ok(Self(seconds)),
+            enough if enough >= MIN => Ok(Self(seconds)),
+            few => Err(format!("{few} is too few; it is 0, or a whole number from {MIN} to {MAX}")),
+        }
+    }
+}
+
+impl<const MIN: u32, const MAX: u32> From<Interval<MIN, MAX>> for Whole<0, MAX> {
+    fn from(interval: Interval<MIN, MAX>) -> Self {
+        interval.0
+    }
+}
+
+impl<const MIN: u32, const MAX: u32> JsonSchema for Interval<MIN, MAX> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("Interval_{MIN}_{MAX}").into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let too_few = json_schema!({ "exclusiveMinimum": 0, "exclusiveMaximum": MIN });
+        json_schema!({ "type": "integer", "minimum": 0, "maximum": MAX, "not": too_few })
     }
 }
 

@@ -339,6 +339,7 @@ pub(super) async fn sign_out(session: &Arc<Session>) -> Result<Value, Error> {
         keeper.store().remove(&lock, &origin)
     });
     let removed = removed.await.map_err(|_| Error::internal_error())?.map_err(in_words)?;
+    session.forget_answers();
     let Some(grant) = removed else { return Err(invalid(format!("nobody is signed in to {}", connection.origin()))) };
     let told = match oauth::revoke(&connection, &grant).await {
         Ok(true) => ", and the server has ended the sign-in",

@@ -131,6 +131,13 @@ pub fn of(state: &State, folder: &Folder) -> Status {
             status.details.extend(summary::filters(analysis).map(|filters| format!("{}.", plain(&filters))));
             status.details.push(format!("{}: {}", view.origin, summary::amount(analysis)));
             status.details.extend(age(view));
+            status.details.extend(
+                folder
+                    .following
+                    .problem
+                    .as_ref()
+                    .map(|why| format!("It could not be fetched again, so this is what there was before: {why}.")),
+            );
             status.details.extend(compared(view));
             status.details.extend(view.notes.iter().cloned());
             status.origin = Some(view.origin.clone());

@@ -1,12 +1,9 @@
 //! What goes back, in the form in which the request came: how much was taken, or why nothing.
 
 use std::convert::Infallible;
-use std::fmt::Write as _;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD_NO_PAD;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
@@ -15,6 +12,7 @@ use serde_json::json;
 
 use super::request::{Form, Refusal};
 use super::window::Added;
+use crate::grpc_status::{Any, Status, encode_message};
 
 /// When to come again, for those that came at a bad time.
 const RETRY_SECONDS: i64 = 2;
@@ -67,37 +65,6 @@ pub(crate) struct PartialSuccess {
     pub(crate) message: String,
 }
 
-/// What failures are told by, over HTTP and in gRPC's details.
-#[derive(Clone, PartialEq, Message)]
-struct Status {
-    #[prost(int32, tag = "1")]
-    code: i32,
-    #[prost(string, tag = "2")]
-    message: String,
-    #[prost(message, repeated, tag = "3")]
-    details: Vec<Any>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Any {
-    #[prost(string, tag = "1")]
-    type_url: String,
-    #[prost(bytes = "vec", tag = "2")]
-    value: Vec<u8>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct RetryInfo {
-    #[prost(message, optional, tag = "1")]
-    delay: Option<Duration>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Duration {
-    #[prost(int64, tag = "1")]
-    seconds: i64,
-}
-
 /// The reply to a request that was taken.
 pub(super) fn taken(form: Form, added: Added) -> Response<Content> {
     let rejected = i64::try_from(added.rejected).unwrap_or(i64::MAX);
@@ -132,24 +99,20 @@ pub(super) fn refused(form: Form, refusal: &Refusal) -> Response<Content> {
         // In whatever form it came, it is none of these.
         return with(status, Form::Json, json!({ "code": code, "message": message }).to_string().into());
     }
-    let retry = || {
-        let value = RetryInfo { delay: Some(Duration { seconds: RETRY_SECONDS }) }.encode_to_vec();
-        Any { type_url: "type.googleapis.com/google.rpc.RetryInfo".to_owned(), value }
-    };
-    let details = if is_later { vec![retry()] } else { Vec::new() };
+    let details = if is_later { vec![Any::retry(RETRY_SECONDS)] } else { Vec::new() };
     if form == Form::Grpc {
         let mut reply = with(StatusCode::OK, form, Bytes::new());
         let headers = reply.headers_mut();
         headers.insert(GRPC_STATUS, HeaderValue::from(code));
-        if let Ok(text) = HeaderValue::from_str(&percent_encoded(&message)) {
+        if let Ok(text) = HeaderValue::from_str(&encode_message(&message)) {
             headers.insert(GRPC_MESSAGE, text);
         }
         if *refusal == Refusal::Encoding {
             headers.insert(GRPC_ACCEPT, HeaderValue::from_static("identity,gzip"));
         }
         if is_later {
-            let status = Status { code, message, details }.encode_to_vec();
-            if let Ok(text) = HeaderValue::from_str(&STANDARD_NO_PAD.encode(status)) {
+            let status = Status { code, message, details };
+            if let Ok(text) = HeaderValue::from_str(&status.header()) {
                 headers.insert(GRPC_DETAILS, text);
             }
         }
@@ -202,53 +165,36 @@ pub(super) fn closing(mut reply: Response<Content>) -> Response<Content> {
     reply
 }
 
-/// As gRPC writes messages into headers.
-fn percent_encoded(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut encoded, byte| {
-        match byte {
-            b' '..=b'~' if byte != b'%' => encoded.push(char::from(byte)),
-            _ => drop(write!(encoded, "%{byte:02X}")),
-        }
-        encoded
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::grpc_status::decode_details;
 
     /// By this senders know that the same request may be taken later, and others not.
     #[test]
     fn who_comes_at_a_bad_time_is_told_when_to_come_again() {
-        let retry = |status: &Status| {
-            let info = status.details.iter().find(|detail| detail.type_url.ends_with("google.rpc.RetryInfo"));
-            info.map(|info| RetryInfo::decode(&*info.value).unwrap().delay.unwrap().seconds)
-        };
         let body = |reply: &Response<Content>| reply.body().data.clone().unwrap_or_default();
         for form in [Form::Json, Form::Protobuf] {
             let reply = refused(form, &Refusal::Busy);
             assert_eq!(reply.status(), StatusCode::SERVICE_UNAVAILABLE);
             assert_eq!(reply.headers()[RETRY_AFTER], "2");
             if form == Form::Protobuf {
-                assert_eq!(retry(&Status::decode(body(&reply)).unwrap()), Some(2));
+                assert_eq!(Status::decode(body(&reply)).unwrap().retry_delay(), Some(Duration::from_secs(2)));
             }
         }
         let reply = refused(Form::Grpc, &Refusal::Busy);
         assert_eq!((reply.status(), &reply.headers()[GRPC_STATUS]), (StatusCode::OK, &HeaderValue::from_static("14")));
-        let details = STANDARD_NO_PAD.decode(&reply.headers()[GRPC_DETAILS]).unwrap();
+        let details = decode_details(reply.headers()[GRPC_DETAILS].to_str().unwrap());
         let status = Status::decode(&*details).unwrap();
-        assert_eq!((status.code, retry(&status)), (14, Some(2)));
+        assert_eq!((status.code, status.retry_delay()), (14, Some(Duration::from_secs(2))));
 
         for refusal in [Refusal::TooLarge, Refusal::Slow, Refusal::Damaged("x".to_owned()), Refusal::Origin] {
             let reply = refused(Form::Protobuf, &refusal);
             assert!(!reply.headers().contains_key(RETRY_AFTER), "{refusal:?}");
-            assert_eq!(retry(&Status::decode(body(&reply)).unwrap()), None, "{refusal:?}");
+            assert_eq!(Status::decode(body(&reply)).unwrap().retry_delay(), None, "{refusal:?}");
             assert!(!refused(Form::Grpc, &refusal).headers().contains_key(GRPC_DETAILS), "{refusal:?}");
         }
-    }
-
-    #[test]
-    fn messages_of_grpc_are_plain_ascii() {
-        assert_eq!(percent_encoded("50% of é\n"), "50%25 of %C3%A9%0A");
     }
 }

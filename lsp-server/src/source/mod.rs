@@ -20,6 +20,7 @@
 //! | [`otlp`] | profiles to receivers of OTLP, which give none |
 //! | [`links`] | addresses of pages, to and from queries |
 //! | [`last`] | what was last asked for in a workspace |
+//! | [`answers`] | and what the answer was, on disk |
 //! | [`presets`] | the queries most people want |
 //! | `snapshot` | the newest state of each instance, for what must not be added up over a time |
 //! | `http`, `parca`, `pyroscope`, `pprof_http` | the wire |
@@ -30,6 +31,7 @@
 //! A new kind of server is a file with a [`ProfileSource`], a [`Kind`] and its line in [`open`].
 
 pub mod address;
+pub mod answers;
 pub mod connection;
 pub mod error;
 pub(crate) mod http;
@@ -47,7 +49,7 @@ mod snapshot;
 pub mod sources;
 pub mod time;
 mod unreached;
-mod wire;
+pub(crate) mod wire;
 
 use std::fmt;
 use std::sync::Arc;
@@ -101,6 +103,8 @@ pub struct Fetched {
     pub looks_up_lines: bool,
     /// When it came.
     pub fetched_at: Instant,
+    /// Whether that was in an earlier session, and it was on disk since.
+    pub is_from_disk: bool,
     /// Differs for everything that was ever fetched.
     pub serial: u64,
 }
@@ -116,6 +120,7 @@ impl Fetched {
             when_empty: None,
             looks_up_lines: false,
             fetched_at: Instant::now(),
+            is_from_disk: false,
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
         }
     }

@@ -115,7 +115,8 @@ impl Sources {
         kept.iter().find(|(other, _)| other == request).map(|(_, fetched)| Arc::clone(fetched))
     }
 
-    fn keep(&self, request: &Request, fetched: &Arc<Fetched>) {
+    /// Keeps an answer, as if it had just been fetched.
+    pub fn keep(&self, request: &Request, fetched: &Arc<Fetched>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(other, _)| other != request);
         kept.insert(0, (request.clone(), Arc::clone(fetched)));

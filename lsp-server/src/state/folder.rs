@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use profiler_core::paths::{Rule, Workspace};
 use serde_json::Value;
@@ -29,6 +30,10 @@ pub struct Folder {
     pub resolved: Resolved,
     /// What was last asked of a server here, in this session or before.
     pub last: Option<ProfileQuery>,
+    /// Whether the answer to what the settings ask for is on disk.
+    pub has_answer: bool,
+    /// How asking again goes.
+    pub following: Following,
     /// What the user chose in this session, instead of what the settings say.
     pub chosen: Chosen,
     /// What is shown, or on its way.
@@ -43,6 +48,17 @@ pub struct Folder {
     pub load: Option<Stop>,
     /// What was chosen when what is shown was loaded, to go back to when something else can't be.
     pub worked: Option<(Chosen, Value)>,
+}
+
+/// How asking a server again goes.
+#[derive(Clone, Debug, Default)]
+pub struct Following {
+    /// When there was last an answer, or none.
+    pub asked_at: Option<Instant>,
+    /// How often it has failed since it last did not.
+    pub failures: u32,
+    /// How it fails; one sentence.
+    pub problem: Option<String>,
 }
 
 /// What the user chose to see. The outer `None` leaves it to the settings, the inner one means
@@ -91,6 +107,8 @@ impl Folder {
             trust: Trust::Untrusted,
             resolved: Resolved::default(),
             last: None,
+            has_answer: false,
+            following: Following::default(),
             chosen: Chosen::default(),
             wish: None,
             listed_for: HashSet::new(),
@@ -112,7 +130,9 @@ impl Folder {
             layers: self.layers.clone(),
             trust: self.trust,
             resolved: self.resolved.clone(),
-            last: None,
+            last: self.last.clone(),
+            has_answer: false,
+            following: Following::default(),
             chosen: Chosen::default(),
             wish: None,
             listed_for: HashSet::new(),
@@ -143,7 +163,9 @@ impl Folder {
         let of_settings = || {
             let own = self.service.as_ref().and_then(|service| service.profile.clone());
             let file = own.or_else(|| self.config().source_file(&self.root)).map(Input::File);
-            file.or_else(|| if self.config().source.at_start { self.request().ok().flatten() } else { None })
+            file.or_else(|| {
+                if self.config().source.at_start || self.has_answer { self.request().ok().flatten() } else { None }
+            })
         };
         self.chosen.profile.clone().unwrap_or_else(of_settings)
     }
@@ -171,6 +193,13 @@ impl Folder {
             _ => None,
         };
         Ok(last.or(of_settings).map(|request| Input::Remote(Box::new(request))))
+    }
+
+    /// What the server is sent for that: a service's own labels are part of it.
+    pub fn request_with_labels(&self) -> Option<Request> {
+        let input = self.request().ok().flatten()?;
+        let labels = self.service.as_ref().map(|service| service.matchers.as_slice()).unwrap_or_default();
+        input.of_labels(labels).request().cloned()
     }
 
     /// The profile to compare with.

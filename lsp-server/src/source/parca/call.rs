@@ -20,6 +20,7 @@ use super::super::http::{self, Http, MAX_REPLY};
 use super::super::progress::Progress;
 use super::super::{Credentials, Pass};
 use super::status;
+use crate::grpc_status;
 
 /// Content types of gRPC-web; servers answer with the one they were asked in.
 const WEB: &str = "application/grpc-web+proto";
@@ -279,8 +280,8 @@ struct Status {
 
 impl Status {
     fn read(code: u32, value: impl Fn(&str) -> Option<String>) -> Self {
-        let message = status::decode_message(&value("grpc-message").unwrap_or_default());
-        let details = status::decode_details(&value("grpc-status-details-bin").unwrap_or_default());
+        let message = grpc_status::decode_message(&value("grpc-message").unwrap_or_default());
+        let details = grpc_status::decode_details(&value("grpc-status-details-bin").unwrap_or_default());
         Self { code, message, details }
     }
 }
