@@ -371,13 +371,29 @@ fn slips_are_told_with_what_would_do() {
         report cpu.pb.gz --top -1
           2 error: invalid value '-1' for '--top <N>': invalid digit found in string For more information, try '--help'.
         report cpu.pb.gz --filter label.route=/c
-          0 The filters left nothing of 20ns cpu; try fewer of them. Values of route: /a, /b.
+          0 Values of route: /a, /b.
         report cpu.pb.gz --filter label.path=/a
-          0 The filters left nothing of 20ns cpu; try fewer of them. No sample has the label path; there are route.
+          0 No sample has the label path; there are route.
         convert cpu.pb.gz notes.txt
           1 perflens: notes.txt: it is there already and is no profile; name another file, or remove it first
         record -- notes.txt
           1 perflens: notes.txt: there is no such program; a file of this name is here: ./notes.txt runs it, or give what runs it before it
     "#]].assert_eq(&said);
     assert_eq!(std::fs::read_to_string(folder.path().join("notes.txt")).unwrap(), "what I found\n");
+}
+
+/// A page goes to others: it has no labels, also where a filter that looks at them leaves nothing.
+#[test]
+fn a_page_tells_no_labels() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cpu.pb.gz");
+    let profile = "cpu/nanoseconds\nmain.go:1 main = 10 {customer=acme}\nmain.go:2 main = 10 {customer=initech}";
+    perflens_tests::mini::Mini::parse(profile).write_to(&file);
+    for format in ["html", "markdown"] {
+        let words = ["report", file.to_str().unwrap(), "--format", format, "--filter", "label.customer=nobody"];
+        let output = Run::new(words).output();
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        assert!(output.stdout.contains("The filters left nothing of 20ns "), "{}", output.stdout);
+        assert!(!output.stdout.contains("acme") && !output.stdout.contains("initech"), "{}", output.stdout);
+    }
 }

@@ -42,6 +42,11 @@ fn tools_are_few_strict_and_say_how_they_are_used() {
             let description = tool.description.as_deref().expect("a description");
             assert!(description.contains("Example: {") && description.contains("Next: "), "{description}");
             assert!(description.len() < 700, "{description}");
+            if tool.name == "compare" {
+                for verdict in ["improved", "regressed", "unchanged", "inconclusive", "unknown"] {
+                    assert!(description.contains(&format!("`{verdict}`")), "{verdict}: {description}");
+                }
+            }
             let schema = Value::Object((*tool.input_schema).clone());
             assert_eq!((&schema["type"], &schema["additionalProperties"]), (&json!("object"), &json!(false)));
             assert!(!schema.to_string().contains("null") && !schema.to_string().contains("$ref"), "{schema}");

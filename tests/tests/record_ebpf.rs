@@ -20,7 +20,7 @@ fn record(ground: &Ground, args: &[&str]) -> Option<(Report, String)> {
     let all = ["--method", "bpf", "-o", profile.to_str().expect("a plain path")];
     let output = ground.record(User::Same, all.iter().chain(args));
     assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
-    assert!(output.stdout.contains("with eBPF, any build"), "{}", output.stdout);
+    assert!(output.stdout.contains("with eBPF and unwind tables"), "{}", output.stdout);
     Some((ground.report(&[]), output.stdout))
 }
 

@@ -81,7 +81,7 @@ fn the_helper_records_in_full_for_an_ordinary_user() {
     installed.grant();
     let (ground, _) = Ground::c("hot");
     let output = installed.record(&ground, &["--frequency", "499", "--", "./hot", "2000"]);
-    assert_eq!(how(&output), "with eBPF, any build");
+    assert_eq!(how(&output), "with eBPF and unwind tables");
     assert_hot(&ground);
     // What only eBPF can.
     let (ground, _) = Ground::c("waits");
@@ -105,7 +105,7 @@ fn the_helper_records_a_running_process_of_its_caller_and_of_nobody_else() {
         until("it runs", || std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|path| path == program));
     }
     let output = installed.record(&ground, &["-p", &own.0.id().to_string(), "--duration", "1500ms"]);
-    assert_eq!(how(&output), "with eBPF, any build");
+    assert_eq!(how(&output), "with eBPF and unwind tables");
     assert_hot(&ground);
     std::fs::remove_file(ground.profile()).unwrap();
     let output = installed.record(&ground, &["-p", &roots.0.id().to_string(), "--duration", "1s"]);
@@ -188,7 +188,7 @@ fn sudo_makes_the_helper_root_for_one_recording() {
     let (ground, _) = Ground::c("hot");
     let rule = format!("nobody ALL=(root) NOPASSWD: {}", installed.helper().display());
     let output = record_by_sudo(&installed, &ground, &rule);
-    assert_eq!(how(&output), "with eBPF, any build");
+    assert_eq!(how(&output), "with eBPF and unwind tables");
     assert_hot(&ground);
 }
 

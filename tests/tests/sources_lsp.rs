@@ -179,6 +179,12 @@ fn another_time_and_the_version_before_are_bases() {
     let bases: Vec<&Value> = offered["choices"].as_array().expect("a list").iter().map(|it| &it["base"]).collect();
     assert_eq!(bases, ["yesterday:", "version:"], "{offered:#}");
     compared(&mut client, "same hour yesterday");
+    // How to have the same numbers: the new side alone would be others.
+    let copied = client.command("perflens.copyForAI", json!([{ "scope": "comparison" }]));
+    let copied = copied.as_str().expect("a text");
+    let again = "`perflens report profile.pb.gz --workspace . --base base.pb.gz`, its base by `perflens fetch \
+                 'process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta{}' --range 15m@1d -o base.pb.gz`";
+    assert!(copied.contains(again), "{copied}");
     client.command("perflens.compareWith", json!(["version:"]));
     compared(&mut client, "service_version 1.9.0");
     client.command("perflens.compareWith", json!(["version:1.8.0"]));

@@ -304,7 +304,8 @@ async function profileTest({ client }: Parts, args: Arguments): Promise<void> {
 /** What the cursor is in, against its program of before the last edit. */
 async function profileInTurns({ client }: Parts, args: Arguments): Promise<void> {
   const at = await here(args);
-  if (at !== undefined) await client.run("profileInTurns", { file: client.uri(at.document), line: at.line, ...named(args) });
+  const pairs = typeof args["pairs"] === "number" ? { pairs: args["pairs"] } : {};
+  if (at !== undefined) await client.run("profileInTurns", { file: client.uri(at.document), line: at.line, ...named(args), ...pairs });
 }
 
 // ---- texts
@@ -359,7 +360,20 @@ async function copyForAI(parts: Parts, args: Arguments): Promise<void> {
 async function openForAI(parts: Parts, args: Arguments): Promise<void> {
   const content = await textForAI(parts, args, "Open the costs of what?");
   if (content === undefined) return;
-  await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ language: "markdown", content }));
+  const document = await vscode.workspace.openTextDocument(unusedName());
+  const edit = new vscode.WorkspaceEdit();
+  edit.insert(document.uri, new vscode.Position(0, 0), content);
+  await vscode.workspace.applyEdit(edit);
+  await vscode.window.showTextDocument(document);
+}
+
+/** Without a name of its own, VS Code would take the first line for it, with all its stars and backticks. */
+function unusedName(): vscode.Uri {
+  const taken = new Set(vscode.workspace.textDocuments.map(({ uri }) => uri.toString()));
+  for (let number = 1; ; number++) {
+    const uri = vscode.Uri.from({ scheme: "untitled", path: `Costs-${number}.md` });
+    if (!taken.has(uri.toString())) return uri;
+  }
 }
 
 const OPEN_CHAT = "workbench.action.chat.open";

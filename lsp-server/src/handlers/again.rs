@@ -13,8 +13,8 @@ use profiler_core::view::document::{Role, Sentence, Span};
 use crate::bases::{self, Ran};
 use crate::loader::{Input, Wish};
 use crate::shell;
-use crate::source::Request;
 use crate::source::connection::is_loopback;
+use crate::source::{ProfileQuery, Request};
 use crate::state::view::View;
 
 /// Longer commands are no help.
@@ -29,16 +29,14 @@ pub(super) fn again(view: &View, root: &Path, recordings: Option<&Path>) -> Opti
     match &wish.profile {
         Input::File(path) => match bases::ran(recordings, path) {
             Some(ran) => recorded(&ran, view, root),
-            None => says("For the same numbers: ", &report(wish, &file(path, root), root)),
+            None => reported(Sentence::new("For the same numbers: "), wish, &file(path, root), root),
         },
         Input::Remote(request) => match &request.query {
             Some(query) => {
-                let (selector, range) = (query.selector.to_string(), query.range.to_string());
-                let words = ["perflens", "fetch", &selector, "--range", &range, "-o", "profile.pb.gz"];
-                let said = says("To measure it again: ", &words.map(shell::word).join(" "))?;
-                Some(said.text(", and then ").span(command(&report(wish, "profile.pb.gz", root))?))
+                let said = says("To measure it again: ", &fetch(query, FETCHED))?.text(", and then ");
+                reported(said, wish, FETCHED, root)
             }
-            None => says("To measure it again: ", &report(wish, &address(request)?, root)),
+            None => reported(Sentence::new("To measure it again: "), wish, &address(request)?, root),
         },
         Input::Received => says("To receive it again: ", "perflens otlp"),
     }
@@ -92,16 +90,35 @@ fn command(line: &str) -> Option<Span> {
     is_short.then(|| Span::new(line.into_owned(), Role::Command))
 }
 
-/// The report of a profile, as it is shown.
-fn report(wish: &Wish, profile: &str, root: &Path) -> String {
+/// What a query of a server is written to.
+const FETCHED: &str = "profile.pb.gz";
+const FETCHED_BASE: &str = "base.pb.gz";
+
+fn fetch(query: &ProfileQuery, into: &str) -> String {
+    let (selector, range) = (query.selector.to_string(), query.range.to_string());
+    ["perflens", "fetch", &selector, "--range", &range, "-o", into].map(shell::word).join(" ")
+}
+
+/// The report of a profile, as it is shown, and where its base is from. `None` beside a base that can't be had
+/// again: the numbers would be others.
+fn reported(said: Sentence, wish: &Wish, profile: &str, root: &Path) -> Option<Sentence> {
+    let (base, query) = match &wish.base {
+        None => (None, None),
+        Some(Input::File(path)) => (Some(file(path, root)), None),
+        Some(Input::Remote(request)) => (Some(FETCHED_BASE.to_owned()), Some(request.query.as_ref()?)),
+        Some(Input::Received) => return None,
+    };
     let mut words = vec!["perflens", "report", profile, "--workspace", "."];
     words.extend(wish.value_type.iter().flat_map(|value_type| ["--type", value_type]));
     let filters: Vec<String> = wish.filters.iter().map(ToString::to_string).collect();
     words.extend(filters.iter().flat_map(|filter| ["--filter", filter]));
-    let base = wish.base.as_ref().and_then(Input::file).map(|base| file(base, root));
     words.extend(base.iter().flat_map(|base| ["--base", base]));
     words.extend((base.is_some() && wish.normalize).then_some("--normalize"));
-    words.into_iter().map(shell::word).collect::<Vec<_>>().join(" ")
+    let said = said.span(command(&words.into_iter().map(shell::word).collect::<Vec<_>>().join(" "))?);
+    match query {
+        Some(query) => Some(said.text(", its base by ").span(command(&fetch(query, FETCHED_BASE))?)),
+        None => Some(said),
+    }
 }
 
 /// A file by its path in the workspace; of others only the name.

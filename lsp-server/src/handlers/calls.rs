@@ -52,8 +52,7 @@ pub fn prepare(snapshot: &Snapshot, state: &State, position: Position) -> Option
 pub fn calls(view: &View, item: &CallHierarchyItem, cancel: &CancelFlag) -> Option<Calls> {
     let data: FunctionData = serde_json::from_value(item.data.clone()?).ok()?;
     let target = data.target(view)?;
-    let analysis = &view.analysis;
-    analysis.stacks.calls(&analysis.profile, &analysis.groups, analysis.value_type, &target, cancel).ok()
+    view.analysis.calls(&target, cancel).ok()
 }
 
 /// The callers as the protocol wants them.

@@ -549,12 +549,9 @@ pub async fn callers(session: &Arc<Session>, snapshot: Snapshot, line: u32, of: 
     };
     let Some(target) = target else { return Ok(Callers::default()) };
     let samples = Arc::clone(&view);
-    let found = on_pool(move |cancel| {
-        let analysis = &samples.analysis;
-        analysis.stacks.calls(&analysis.profile, &analysis.groups, analysis.value_type, &target, cancel)
-    })
-    .await?
-    .map_err(|_| Error::request_cancelled())?;
+    let found = on_pool(move |cancel| samples.analysis.calls(&target, cancel))
+        .await?
+        .map_err(|_| Error::request_cancelled())?;
     let state = session.state();
     let numbers = profiler_core::view::summary::Numbers::of(&view.analysis);
     let row = |neighbour: &profiler_core::attribute::calls::Neighbour| {

@@ -48,8 +48,7 @@ fn whole(snapshot: &Snapshot, subject: Subject, cancel: &CancelFlag) -> Option<h
         Subject::Line(line) => Target::Line(file.file, LineNo(line)),
         Subject::Function(function) => places::target_of(view, function),
     };
-    let calls =
-        analysis.stacks.calls(&analysis.profile, &analysis.groups, analysis.value_type, &target, cancel).ok()?;
+    let calls = analysis.calls(&target, cancel).ok()?;
     let others: Vec<(usize, Arc<Costs>)> = hover::other_types(&analysis.profile, analysis.value_type)
         .into_iter()
         .filter_map(|value_type| Some((value_type, view.costs_of(value_type, cancel).ok()?)))
@@ -58,7 +57,7 @@ fn whole(snapshot: &Snapshot, subject: Subject, cancel: &CancelFlag) -> Option<h
     let owners = view.services.iter().map(|owner| (owner.name.as_str(), owner.matchers.as_slice()));
     let services = match &view.services[..] {
         [] => Vec::new(),
-        _ => analysis.stacks.owners(&analysis.profile, analysis.value_type, &target, owners, cancel).ok()?,
+        _ => analysis.owners(&target, owners, cancel).ok()?,
     };
     let line = match subject {
         Subject::Line(line) => line,

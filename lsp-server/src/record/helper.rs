@@ -332,7 +332,7 @@ pub(crate) fn clause(sentence: &str) -> String {
 /// How stacks are taken, in words.
 pub(crate) fn method_in_words(method: Method) -> &'static str {
     match method {
-        Method::BpfTables => "eBPF, any build",
+        Method::BpfTables => "eBPF and unwind tables",
         Method::BpfFramePointers => "eBPF by frame pointers: only code that keeps them has whole stacks",
         Method::StackCopies => "copied stacks, own processes only",
         Method::Unknown => "a method of a newer recorder",

@@ -340,7 +340,7 @@ impl Stacks {
         let instance = &mut self.processes[row as usize];
         self.mapping_count -= std::mem::take(&mut instance.mappings).len();
         self.thread_count -= std::mem::take(&mut instance.threads).len();
-        if !instance.runs_code_in_no_file && !self.jit.removes {
+        if !instance.runs_code_in_no_file && !self.jit.removes && !self.jit.has(row) {
             self.unused.push(row);
         }
     }

@@ -1,6 +1,7 @@
 //! A profile, the question asked of it, and the answer, kept together: what every view
 //! starts from.
 
+use super::calls::{Calls, Portion, Target};
 use super::compare::{self, CompareError, Comparison, Run, Side};
 use super::{Costs, FileGroups, Filter, Ratio, Stacks};
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub struct Analysis {
     pub stacks: Arc<Stacks>,
     /// What everything costs.
     pub costs: Costs,
+    /// What the values of the costs were multiplied by, for a comparison. Nothing that the stacks say is.
+    scale: Option<Ratio>,
 }
 
 /// A profile measured against a base.
@@ -107,7 +110,7 @@ impl Analysis {
     ) -> Result<Self, Cancelled> {
         let stacks = Arc::new(Stacks::new(&profile, &groups, filters));
         let filters = filters.to_vec();
-        let mut analysis = Self { profile, groups, value_type, filters, stacks, costs: Costs::default() };
+        let mut analysis = Self { profile, groups, value_type, filters, stacks, costs: Costs::default(), scale: None };
         analysis.costs = analysis.count(value_type, None, cancel)?;
         Ok(analysis)
     }
@@ -146,13 +149,40 @@ impl Analysis {
             Compare::Normalized => Basis::Normalized(compare::normalization(&self.costs, &base.costs)?),
             Compare::SameWork => Basis::SameWork,
         };
-        if basis.factor().is_some() {
-            self.costs = self.count(self.value_type, basis.factor(), cancel)?;
+        self.scale = basis.factor();
+        if self.scale.is_some() {
+            self.costs = self.count(self.value_type, self.scale, cancel)?;
         }
         let counts = self.sample_counts(cancel)?;
         let base_counts = base.sample_counts(cancel)?;
         let comparison = compare::compare(self.side(counts.as_ref()), base.side(base_counts.as_ref()));
         Ok(ComparedTo { base, comparison, basis })
+    }
+
+    /// A value that the stacks say of the selected type, multiplied as the costs are.
+    pub fn on_scale(&self, value: i64) -> i64 {
+        self.scale.map_or(value, |scale| scale.apply(value))
+    }
+
+    /// What a target calls and is called by, of the selected type.
+    pub fn calls(&self, target: &Target, cancel: &CancelFlag) -> Result<Calls, Cancelled> {
+        let mut calls = self.stacks.calls(&self.profile, &self.groups, self.value_type, target, cancel)?;
+        calls.each_value(|value| self.on_scale(value));
+        Ok(calls)
+    }
+
+    /// Whose the samples are that pass a target: [`Stacks::owners`] of the selected type.
+    pub fn owners<'o>(
+        &self,
+        target: &Target,
+        owners: impl IntoIterator<Item = (&'o str, &'o [Filter])>,
+        cancel: &CancelFlag,
+    ) -> Result<Vec<Portion>, Cancelled> {
+        let mut portions = self.stacks.owners(&self.profile, self.value_type, target, owners, cancel)?;
+        for portion in &mut portions {
+            portion.value = self.on_scale(portion.value);
+        }
+        Ok(portions)
     }
 
     fn side<'a>(&'a self, counts: Option<&'a Costs>) -> Side<'a> {

@@ -45,6 +45,18 @@ pub struct Calls {
     pub functions: Vec<Portion>,
 }
 
+impl Calls {
+    /// Changes every value, such that none becomes larger than a larger one.
+    pub(super) fn each_value(&mut self, change: impl Fn(i64) -> i64) {
+        let Self { cumulative, flat, root, callers, callees, own_callers, threads, functions } = self;
+        let neighbours = [callers, callees, own_callers].into_iter().flatten().map(|neighbour| &mut neighbour.value);
+        let portions = [threads, functions].into_iter().flatten().map(|portion| &mut portion.value);
+        for value in [cumulative, flat, root].into_iter().chain(neighbours).chain(portions) {
+            *value = change(*value);
+        }
+    }
+}
+
 /// A part of a cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Portion {

@@ -150,10 +150,17 @@ impl Values {
             .filter(|&(_, &(value, _))| is_worth_it(value))
             .filter_map(|(&text, &(value, _))| {
                 let text = profile.text(text);
-                let field = if kind == ChoiceKind::Thread { "thread".to_owned() } else { format!("label.{key}") };
+                let (field, meant) = match kind {
+                    ChoiceKind::Thread => ("thread".to_owned(), Field::Thread),
+                    _ => (format!("label.{key}"), Field::Label(key.to_owned())),
+                };
                 let filter: Filter = format!("{field}={text}").parse().ok()?;
-                // What the grammar reads in another way can't be asked for.
-                (filter.value() == text).then(|| Choice { kind, filters: vec![filter], value })
+                // What the grammar reads in another way can't be asked for: a key that ends in `!`, for one.
+                (filter.value() == text && *filter.field() == meant).then(|| Choice {
+                    kind,
+                    filters: vec![filter],
+                    value,
+                })
             })
             .collect();
         choices.sort_by(|a, b| {

@@ -95,8 +95,7 @@ impl Profile {
     /// Says how far apart samples are on average, in nanoseconds of whatever its profiler's clock counts.
     #[must_use]
     pub fn with_period(mut self, nanoseconds: i64, clock: &str) -> Self {
-        self.meta.period = nanoseconds;
-        self.meta.period_type = Some(ValueType::new(clock, "nanoseconds"));
+        self.meta.set_average_period(nanoseconds, clock);
         self
     }
 

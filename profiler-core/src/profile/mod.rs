@@ -90,7 +90,23 @@ pub struct Meta {
     pub has_looked_up_lines: bool,
 }
 
+/// The comment of a profile whose period is not what was asked for.
+const AVERAGE_PERIOD: &str = "period: what samples came to be apart on average";
+
 impl Meta {
+    /// Says how far apart samples came to be on average, in nanoseconds of whatever the profiler's clock counts.
+    pub(crate) fn set_average_period(&mut self, nanoseconds: i64, clock: &str) {
+        self.period = nanoseconds;
+        self.period_type = Some(ValueType::new(clock, "nanoseconds"));
+        self.comments.push(AVERAGE_PERIOD.to_owned());
+    }
+
+    /// Whether the period is what samples came to be apart. Busy machines make it longer, though the same work
+    /// has no more samples.
+    pub fn has_average_period(&self) -> bool {
+        self.comments.iter().any(|comment| comment == AVERAGE_PERIOD)
+    }
+
     /// What was done while it was recorded, where that is known.
     pub fn work(&self) -> Option<Work> {
         self.comments.iter().find_map(|comment| Work::of_comment(comment))

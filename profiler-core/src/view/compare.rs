@@ -106,7 +106,8 @@ pub fn comparison<'a>(
         footers.extend(legend(shown.iter().map(|row| &row.change)));
         document.table(sides.caption(options.by), table, footers);
     }
-    document.paragraph(summary::accounting(analysis, options.explain));
+    document
+        .paragraph(summary::accounting(analysis, options.explain).into_iter().chain(summary::labels_there(analysis)));
     document.paragraph(summary::notes(analysis).chain(summary::notes(&compared.base)));
     document
 }

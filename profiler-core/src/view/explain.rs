@@ -30,7 +30,7 @@ pub fn explain(origin: &str, analysis: &Analysis) -> Document {
     let mut document = Document::default();
     document.paragraph(summary::title(origin, analysis));
     if analysis.costs.total == 0 {
-        document.paragraph(summary::accounting(analysis, None));
+        document.paragraph(summary::accounting(analysis, None).into_iter().chain(summary::labels_there(analysis)));
         document.paragraph(summary::notes(analysis));
         return document;
     }

@@ -25,18 +25,21 @@ pub struct Offer {
 pub fn offers(analysis: &Analysis, cancel: &CancelFlag) -> Result<Vec<Offer>, Cancelled> {
     let numbers = Numbers::of(analysis);
     let choices = analysis.stacks.choices(&analysis.profile, analysis.value_type, cancel)?;
-    let offer = |choice: Choice| Offer { kind: choice.kind, title: title(&choice, &numbers), filters: choice.filters };
+    let offer = |choice: Choice| {
+        let title = title(&choice, analysis.on_scale(choice.value), &numbers);
+        Offer { kind: choice.kind, title, filters: choice.filters }
+    };
     Ok(choices.into_iter().map(offer).collect())
 }
 
-fn title(choice: &Choice, numbers: &Numbers) -> String {
+fn title(choice: &Choice, kept: i64, numbers: &Numbers) -> String {
     let value = || choice.filters.first().map_or("", Filter::value);
     let shown = data::shown_within(value(), MAX_VALUE).into_owned();
     let name = match choice.kind {
         ChoiceKind::Executors => {
             return format!(
                 "hide executor frames: {} passes them, and goes to their callers",
-                numbers.whole_percent(choice.value)
+                numbers.whole_percent(kept)
             );
         }
         ChoiceKind::Thread => format!("thread {shown}"),
@@ -46,12 +49,13 @@ fn title(choice: &Choice, numbers: &Numbers) -> String {
             format!("{} {shown}", data::shown_within(key, MAX_VALUE))
         }
     };
-    format!("{name}: {}", leaves_out(numbers, choice.value))
+    format!("{name}: {}", leaves_out(numbers, kept))
 }
 
-/// A choice with a name of its own, and what it leaves out: `service checkout: leaves out 34%`.
+/// A choice with a name of its own, which keeps so much of what the stacks say, and what it leaves out:
+/// `service checkout: leaves out 34%`.
 pub fn named(analysis: &Analysis, name: &str, kept: i64) -> String {
-    format!("{}: {}", data::shown_within(name, MAX_VALUE), leaves_out(&Numbers::of(analysis), kept))
+    format!("{}: {}", data::shown_within(name, MAX_VALUE), leaves_out(&Numbers::of(analysis), analysis.on_scale(kept)))
 }
 
 /// `leaves out 34%`, of what is counted now.

@@ -66,7 +66,7 @@ pub struct FlameBox {
 
 /// The flame graph of what is selected, of its `top` widest boxes.
 pub fn flame(analysis: &Analysis, top: usize, cancel: &CancelFlag) -> Result<Flame, Cancelled> {
-    let CallTree { total, nodes, functions, omitted } = tree(analysis, analysis.value_type, top, cancel)?;
+    let CallTree { total, nodes, functions, omitted } = selected_tree(analysis, top, cancel)?;
     let numbers = Numbers::of(analysis);
     let boxed = |node: TreeNode| FlameBox {
         parent: node.parent,
@@ -93,13 +93,7 @@ pub fn change_flame(
     cancel: &CancelFlag,
 ) -> Result<Flame, Cancelled> {
     let base = &compared.base;
-    let mut new_tree = tree(analysis, analysis.value_type, top, cancel)?;
-    if let Some(factor) = compared.basis.factor() {
-        new_tree.total = factor.apply(new_tree.total);
-        for node in &mut new_tree.nodes {
-            node.value = factor.apply(node.value);
-        }
-    }
+    let new_tree = selected_tree(analysis, top, cancel)?;
     let mut chains = Chains::default();
     let own = chains.of(analysis, &new_tree);
     let mut values = |side: &Analysis, value_type| -> Result<FxHashMap<usize, i64>, Cancelled> {
@@ -176,6 +170,16 @@ fn tree(analysis: &Analysis, value_type: usize, top: usize, cancel: &CancelFlag)
     let executors = ExecutorNames::known();
     let is_folded = |name: &str, file| executors.have(name) && !is_own(analysis, file);
     analysis.stacks.tree(&analysis.profile, value_type, &is_folded, top, cancel)
+}
+
+/// That of the selected type, on the scale of the costs.
+fn selected_tree(analysis: &Analysis, top: usize, cancel: &CancelFlag) -> Result<CallTree, Cancelled> {
+    let mut tree = tree(analysis, analysis.value_type, top, cancel)?;
+    tree.total = analysis.on_scale(tree.total);
+    for node in &mut tree.nodes {
+        node.value = analysis.on_scale(node.value);
+    }
+    Ok(tree)
 }
 
 /// Whether a file is hand-written code of the workspace.

@@ -25,6 +25,8 @@ use crate::profile::LineNo;
 const FIGURE_SPACE: &str = "\u{2007}";
 /// The widest share, `99.9%`, and the widest value, `49.1MiB`.
 const SHARE: usize = 5;
+/// The widest change that is common, `−10.0pp`.
+const CHANGE: usize = 7;
 const VALUE: usize = 7;
 /// Most columns of a name.
 const NAME: usize = 40;
@@ -145,11 +147,14 @@ fn place(analysis: &Analysis, row: &Row<'_>) -> Place {
 
 impl HotSpot {
     /// The first words of its row where letters differ in width, shares below each other:
-    /// `11.4%  parse_line`. A change that may well be chance says so: `≈ −10.0pp  parse_line`.
+    /// `11.4%  parse_line`; a change with its verdict, `▲ +20.0pp  parse_line`, as a block's width would push
+    /// the shares out of line, these three do not.
     pub fn label(&self) -> String {
-        let padding = FIGURE_SPACE.repeat(SHARE.saturating_sub(self.share.width()));
-        let sign = self.glyph.filter(|sign| *sign == '≈').map_or_else(String::new, |sign| format!("{sign} "));
-        format!("{padding}{sign}{}  {}", self.share, self.name)
+        let verdict = self.glyph.filter(|glyph| matches!(glyph, '▲' | '▼' | '≈'));
+        let widest = if verdict.is_some() { CHANGE } else { SHARE };
+        let padding = FIGURE_SPACE.repeat(widest.saturating_sub(self.share.width()));
+        let verdict = verdict.map_or_else(String::new, |glyph| format!("{glyph} "));
+        format!("{verdict}{padding}{}  {}", self.share, self.name)
     }
 
     /// What stands behind them, fainter: `402ms · with calls 34.0% · src/log_stats.rs:17`.

@@ -84,7 +84,8 @@ pub fn hotspots(analysis: &Analysis, options: &Options<'_>) -> Document {
     document.paragraph(summary::title(options.origin, analysis));
     document.blocks.extend(table(analysis, options));
     document.blocks.extend(elsewhere(analysis, options));
-    document.paragraph(summary::accounting(analysis, options.explain));
+    document
+        .paragraph(summary::accounting(analysis, options.explain).into_iter().chain(summary::labels_there(analysis)));
     document.paragraph(summary::notes(analysis));
     document
 }

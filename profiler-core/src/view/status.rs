@@ -103,7 +103,7 @@ pub fn whose(analysis: &Analysis, narrowing: Option<&Narrowing>) -> Sentence {
         Some(narrowing) => sentence.text(" With the filter ").command(&narrowing.filter.to_string()).text(format!(
             " it would be {} of {}.",
             Share::of(narrowing.placed, narrowing.total).map_or_else(String::new, Share::whole_percent),
-            numbers.value(narrowing.total)
+            numbers.value(analysis.on_scale(narrowing.total))
         )),
         None => sentence,
     }

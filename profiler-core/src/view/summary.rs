@@ -1,7 +1,10 @@
 //! What stands above and below the numbers of every view: which profile this is, what was
 //! counted, what shares are of, what is not shown and how to see it.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+
+use rustc_hash::FxHashSet;
 
 use super::data;
 use super::document::{Role, Sentence, Span};
@@ -10,10 +13,12 @@ use crate::attribute::accounting::{Bucket, Standing, Weight};
 use crate::attribute::analysis::Analysis;
 use crate::attribute::{Cost, Costs, Field, Filter};
 use crate::measure::{Heat, Quantity, Scale, Share};
-use crate::profile::{LabelValue, Profile};
+use crate::profile::{LabelValue, Profile, StrId};
 
-/// Sampling periods that differ by less than this factor may be the same one: V8, for one, says what its own came to
-/// be on average, which is longer on a busy machine, though it has no more samples of the same work.
+/// Periods that differ by no more than this, a part of so many, are the same one: what a frequency comes to.
+const ROUNDING: i128 = 50;
+/// Where periods are averages, those that differ by less than this factor may be the same one: V8's is longer on a
+/// busy machine, though it has no more samples of the same work.
 const JITTER: i128 = 3;
 /// Most characters of a note.
 const MAX_NOTE: usize = 600;
@@ -24,6 +29,7 @@ pub struct Numbers {
     kind: String,
     total: i64,
     placed: i64,
+    has_average_period: bool,
 }
 
 impl Numbers {
@@ -39,6 +45,7 @@ impl Numbers {
             kind: profile.value_types()[value_type].kind.clone(),
             total: costs.total,
             placed: costs.accounting.shown().unwrap_or(costs.total),
+            has_average_period: profile.meta().has_average_period(),
         }
     }
 
@@ -63,7 +70,11 @@ impl Numbers {
             return false;
         };
         let (short, long) = (mine.min(others), mine.max(others));
-        long > short.saturating_mul(JITTER)
+        if self.has_average_period && other.has_average_period {
+            long > short.saturating_mul(JITTER)
+        } else {
+            long - short > short / ROUNDING
+        }
     }
 
     /// `1.20s`.
@@ -270,11 +281,8 @@ fn placed(standings: &[Weight; 9], numbers: &Numbers) -> Option<Sentence> {
 fn nothing(analysis: &Analysis, numbers: &Numbers) -> Sentence {
     let filtered = analysis.costs.accounting.filtered.value;
     if filtered > 0 {
-        let said =
-            Sentence::new(format!("The filters left nothing of {} ", numbers.value(filtered))).data(&numbers.kind);
-        return labels_there(analysis)
-            .into_iter()
-            .fold(said.text("; try fewer of them."), |said, labels| said.text(" ").then(labels));
+        let said = Sentence::new(format!("The filters left nothing of {} ", numbers.value(filtered)));
+        return said.data(&numbers.kind).text("; try fewer of them.");
     }
     let others: Vec<String> = (0..analysis.profile.value_types().len())
         .filter(|&other| analysis.profile.sum(other).total > 0)
@@ -290,37 +298,52 @@ fn nothing(analysis: &Analysis, numbers: &Numbers) -> Sentence {
 /// Most values of a label that are told, and most labels.
 const MAX_TOLD: usize = 8;
 
-/// What there is to choose from for filters that look at labels: which labels samples have, or which values.
-fn labels_there(analysis: &Analysis) -> Vec<Sentence> {
-    let profile = &analysis.profile;
+/// Where the filters left nothing, what there is to choose from for those that look at labels: which labels samples
+/// have, or which values. For the user's own screen: what leaves the machine has no labels.
+pub(super) fn labels_there(analysis: &Analysis) -> Vec<Sentence> {
+    let Analysis { profile, filters, costs, .. } = analysis;
+    if costs.total != 0 || costs.accounting.filtered.value == 0 {
+        return Vec::new();
+    }
     let labels = || (0..profile.samples().len()).flat_map(|sample| profile.samples().labels(sample));
-    let list = |said: Sentence, names: BTreeSet<String>| {
-        let more = names.len().saturating_sub(MAX_TOLD);
-        let told = names
-            .iter()
-            .take(MAX_TOLD)
-            .enumerate()
-            .fold(said, |said, (at, name)| if at == 0 { said } else { said.text(", ") }.data(name));
-        if more > 0 { told.text(format!(" and {more} more.")) } else { told.text(".") }
-    };
     let of = |filter: &Filter| {
         let Field::Label(key) = filter.field() else { return None };
-        let values: BTreeSet<String> =
-            labels().filter(|label| profile.text(label.key) == key).map(|label| value(profile, label.value)).collect();
+        let values: FxHashSet<LabelValue> =
+            labels().filter(|label| profile.text(label.key) == key).map(|label| label.value).collect();
         if !values.is_empty() {
+            let values = values.into_iter().map(|of_label| value(profile, of_label));
             return Some(list(Sentence::new("Values of ").data(key).text(": "), values));
         }
-        let keys: BTreeSet<String> = labels().map(|label| profile.text(label.key).to_owned()).collect();
+        let keys: FxHashSet<StrId> = labels().map(|label| label.key).collect();
         let none = Sentence::new("No sample has the label ").data(key);
-        Some(if keys.is_empty() { none.text(", or any.") } else { list(none.text("; there are "), keys) })
+        if keys.is_empty() {
+            return Some(none.text(", or any."));
+        }
+        Some(list(none.text("; there are "), keys.into_iter().map(|key| Cow::from(profile.text(key)))))
     };
-    analysis.filters.iter().filter_map(of).collect()
+    filters.iter().filter_map(of).collect()
 }
 
-fn value(profile: &Profile, value: LabelValue) -> String {
+/// The first names in the order of the alphabet, and how many there are besides. Keeps no more of them than it tells.
+fn list<'a>(said: Sentence, names: impl Iterator<Item = Cow<'a, str>>) -> Sentence {
+    let mut first: BTreeSet<Cow<'a, str>> = BTreeSet::new();
+    let mut more = 0;
+    for name in names {
+        first.insert(name);
+        if first.len() > MAX_TOLD {
+            first.pop_last();
+            more += 1;
+        }
+    }
+    let told =
+        first.iter().enumerate().fold(said, |said, (at, name)| if at == 0 { said } else { said.text(", ") }.data(name));
+    if more > 0 { told.text(format!(" and {more} more.")) } else { told.text(".") }
+}
+
+fn value(profile: &Profile, value: LabelValue) -> Cow<'_, str> {
     match value {
-        LabelValue::Text(text) => profile.text(text).to_owned(),
-        LabelValue::Number(number, unit) => format!("{number}{}", profile.text(unit)),
+        LabelValue::Text(text) => profile.text(text).into(),
+        LabelValue::Number(number, unit) => format!("{number}{}", profile.text(unit)).into(),
     }
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use profiler_core::attribute::FileGroups;
-use profiler_core::attribute::analysis::Analysis;
+use profiler_core::attribute::analysis::{Analysis, Compare};
+use profiler_core::attribute::calls::Target;
 use profiler_core::cancel::CancelFlag;
 use profiler_core::profile::{Label, LabelValue, Line, LineNo, MapId, Profile, ProfileBuilder, ValueType};
 use profiler_core::view::filters;
@@ -23,7 +24,7 @@ fn profile(samples: &[(&str, &str, i64)]) -> Arc<Profile> {
         let labels: Vec<Label> = labels
             .split_whitespace()
             .map(|label| {
-                let (key, text) = label.split_once('=').unwrap();
+                let (key, text) = label.rsplit_once('=').unwrap();
                 let (key, text) = (builder.string(key).unwrap(), builder.string(text).unwrap());
                 Label { key, value: LabelValue::Text(text) }
             })
@@ -96,6 +97,29 @@ fn choices_are_of_what_is_counted_and_are_what_they_say() {
     let hidden = analyze(&shop, &["frame.fn!^tokio::runtime::"]);
     assert_eq!(hidden.costs.total, 100_000_000_000);
     assert!(!offered(&hidden).contains("Executors"));
+}
+
+/// Costs are multiplied there; what stacks say is not by itself.
+#[test]
+fn a_normalized_comparison_changes_no_share() {
+    let base = profile(&[("parse < main", "", 10)]);
+    let mut analysis = analyze(&shop(), &[]);
+    let before = offered(&analysis);
+    let groups = FileGroups::by_path(&base);
+    analysis.compare_to(base, groups, Compare::Normalized, &CancelFlag::new()).unwrap();
+    assert_eq!(analysis.costs.total, 10_000_000_000);
+    assert_eq!(offered(&analysis), before);
+    let row = analysis.costs.functions.iter().find(|row| row.name == "parse").unwrap();
+    let calls = analysis.calls(&Target::Function(row.name.clone(), row.file), &CancelFlag::new()).unwrap();
+    assert_eq!((calls.cumulative, calls.callers[0].value), (row.cost.cumulative, 8_000_000_000));
+}
+
+/// `label.x!=1` leaves out what `x!` = `1` would keep.
+#[test]
+fn what_the_grammar_reads_otherwise_is_not_offered() {
+    let profile = profile(&[("a < main", "x!=1", 1), ("b < main", "x!=2", 1)]);
+    assert_eq!(profile.text(profile.samples().labels(0)[0].key), "x!");
+    assert_eq!(offered(&analyze(&profile, &[])), "");
 }
 
 #[test]

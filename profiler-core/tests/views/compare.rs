@@ -145,6 +145,22 @@ fn samples_of_the_same_work_are_compared_by_their_number() {
         No workspace was given: add --workspace DIR to see what the lines of your own code cost."#]].assert_eq(&head(&counts(1000, 1_000_000), &counts(1000, 10_000_000)));
 }
 
+/// A rate that was asked for is what it says: twice as many samples are not twice as much.
+#[test]
+fn twice_the_rate_is_another_rate() {
+    let at = |samples: i64, period: i64| {
+        let mut builder = ProfileBuilder::new("test", vec![ValueType::new("samples", "count")]);
+        let function = builder.function("hot", "", "a.rb", LineNo(1)).unwrap();
+        let location = builder.location(MapId::NONE, 0, &[Line { function, line: LineNo(4), column: 0 }]).unwrap();
+        builder.push_sample(&[location], &[samples], &[]).unwrap();
+        builder.meta().period = period;
+        builder.meta().period_type = Some(ValueType::new("wall", "nanoseconds"));
+        of_the_same_work(builder.finish().unwrap())
+    };
+    let text = text(&at(2000, 500_000), &at(1000, 1_000_000), false);
+    assert!(text.contains("By share, as the sampling periods differ"), "{text}");
+}
+
 #[test]
 fn normalized_says_so() {
     let new = profile(&[("parse src/a.rs:17 < main src/main.rs:5", 400), ("steady src/a.rs:70", 1400)]);

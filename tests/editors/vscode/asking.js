@@ -62,6 +62,8 @@ async function times(person) {
   await person.type("3h");
   await person.press("Enter");
   await shows("a time of one's own is asked for", () => status(person), "400ms");
+  await shows("hints are of it", async () => (await person.lines()).join("\n"), "100% 400ms");
+  await shows("and lenses", async () => (await person.lenses()).join("\n"), "100% 400ms");
 }
 
 async function recording(person) {
@@ -75,6 +77,7 @@ async function recording(person) {
     await person.picture("asking-events");
     await person.pick("Time on a processor");
     await shows("it is recorded", () => status(person), "Recording");
+    await shows("and said for how long", () => status(person), /cpu \ds/);
     await person.picture("asking-recording");
     await person.palette("perflens: Stop recording");
     await shows("until it is stopped", () => person.text(".notifications-toasts"), /sh: .*samples/);

@@ -171,6 +171,7 @@ async function assistant(person) {
   await person.palette("perflens: Open a text for an assistant");
   await person.pick("The whole workspace");
   await shows("or opened as a document", async () => (await person.lines()).join("\n"), "**cpu.pb.gz** · `cpu` **2.00s**", "Lines by cost here");
+  await shows("with a name of its own", () => person.text(".tabs-container"), /Costs-1\s*\.md/);
   await person.picture("extension-text");
   await person.press("Control+w");
   await person.page.locator(".monaco-dialog-box .monaco-button", { hasText: "Don't Save" }).click({ timeout: 20_000 });
@@ -262,7 +263,7 @@ async function compare(person) {
   await becomes("lines say what changed", CHANGES, () => hints(person));
   await shows("and so do lenses", async () => (await person.lenses()).join("\n"), /function ▲ \+\d/);
   await person.palette("perflens: Show hot spots");
-  await shows("and the list", () => rows(person), /\+20\.0pp/, /≈ −10\.0pp/);
+  await shows("and the list", () => rows(person), /▲ \+20\.0pp/, /≈ −10\.0pp/);
   await person.picture("extension-compare");
   await person.palette("perflens: Show the flame graph");
   const graph = webview(person);

@@ -85,10 +85,8 @@ impl Tool for Callers {
             }
             _ => return Err(Refusal::Arguments("callers: give `function`, or `file` and `line`".to_owned())),
         };
-        let calls = analysis
-            .stacks
-            .calls(&analysis.profile, &analysis.groups, analysis.value_type, &target, &turn.cancel)
-            .map_err(|_| Refusal::Failed("it was cancelled".to_owned()))?;
+        let calls =
+            analysis.calls(&target, &turn.cancel).map_err(|_| Refusal::Failed("it was cancelled".to_owned()))?;
         let cursor = seen.cursor(Self::NAME, arguments)?;
         let has = |direction| arguments.direction.is_none_or(|wanted| wanted == direction);
         let mut rows: Vec<(&'static str, &Neighbour)> = Vec::new();

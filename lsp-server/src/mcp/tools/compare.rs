@@ -76,7 +76,8 @@ impl Tool for Compare {
     const NAME: &'static str = "compare";
     const TITLE: &'static str = "What changed";
     const DESCRIPTION: &'static str = "Compares a profile with a base, the largest change first, and says of each row \
-        whether it is more than chance: `less`, `more`, `within chance`, or `unknown` where samples are not counted. \
+        whether it is more than chance: `improved`, `regressed`, `unchanged`, `inconclusive` where more samples or runs \
+        would tell, or `unknown` where samples are not counted. \
         Example: {\"base\": \"recording:20261129-175100-app.pb.gz\"} compares what the editor shows with that recording, \
         {\"profile\": \"new.pb.gz\", \"base\": \"old.pb.gz\", \"by\": \"line\"} two files. Next: `code` of a row.";
 

@@ -116,8 +116,7 @@ fn set_time(sink: &mut Sink<'_>, file: &File) {
     let meta = sink.builder.meta();
     meta.duration_ns = super::fraction::nearest(duration).filter(|&duration| duration > 0);
     if let Some(period) = super::fraction::nearest(duration / count as f64).filter(|_| !file.samples.is_empty()) {
-        meta.period = period.max(0);
-        meta.period_type = Some(ValueType::new("wall", "nanoseconds"));
+        meta.set_average_period(period.max(0), "wall");
     }
 }
 

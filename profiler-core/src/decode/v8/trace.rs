@@ -310,8 +310,7 @@ impl Trace {
         let meta = sink.builder.meta();
         meta.duration_ns = time.checked_mul(1000).filter(|&time| time > 0);
         if let Some(period) = fraction::nearest(time as f64 * 1e3 / count.max(1) as f64).filter(|&period| period > 0) {
-            meta.period = period;
-            meta.period_type = Some(ValueType::new("wall", "nanoseconds"));
+            meta.set_average_period(period, "wall");
         }
         note_idle(&mut sink, idle);
         sink.note_count(unknown, "samples are of functions that are not there; they were left out");

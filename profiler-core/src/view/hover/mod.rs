@@ -157,8 +157,7 @@ pub fn change_hover(file: FileChanges<'_>, subject: Subject, context: &Context<'
         cost_row(sides.base, &sides.base_numbers, "base", pair.base.cost),
         change_row(&sides, pair),
     ];
-    // Calls are counted anew, so they are not normalized.
-    if let (Some(calls), None) = (context.calls, file.compared.basis.factor()) {
+    if let Some(calls) = context.calls {
         rows.extend(call_rows(file.analysis, &sides.new_numbers, calls, title.place, MAX_LINES - rows.len()));
     }
     let sentences = prose::judgement(&sides, pair);
