@@ -21,6 +21,8 @@ const STACK: usize = 1 << 20;
 /// How often the lists of ranges may be read from end to end: once for the functions of a unit,
 /// once for what is inlined; the rest is for lists that are shared.
 const READINGS: u64 = 8;
+/// Bytes of a number in lists of ranges, as a rule.
+const LEB128: usize = 2;
 /// Most bytes of paths that are put together for one file.
 const MAX_TEXT: u64 = 1 << 30;
 
@@ -97,6 +99,8 @@ enum Limited {
     /// How much is read.
     Amount,
     Nothing,
+    /// Nothing, and its end was taken away: it is as long as it is, whatever it says.
+    Cut,
 }
 
 impl<'a> Reader<'a> {
@@ -114,6 +118,11 @@ impl<'a> Reader<'a> {
     pub(super) fn part(&self, range: std::ops::Range<usize>) -> Option<Self> {
         let bytes = EndianSlice::new(self.bytes().get(range)?, LittleEndian);
         Some(Self { bytes, ..*self })
+    }
+
+    /// A section of lines up to where the rows of a unit begin, which has none then.
+    pub(super) fn without_program(&self, begin: usize) -> Option<Self> {
+        Some(Self { limited: Limited::Cut, ..self.part(0..begin)? })
     }
 
     /// What is left to read.
@@ -183,6 +192,7 @@ impl gimli::Reader for Reader<'_> {
 
     #[inline]
     fn split(&mut self, len: usize) -> Result<Self> {
+        let len = if self.limited == Limited::Cut { len.min(self.bytes.len()) } else { len };
         Ok(Self { bytes: self.bytes.split(len)?, ..*self })
     }
 
@@ -213,17 +223,46 @@ impl gimli::Reader for Reader<'_> {
         gimli::Reader::read_slice(&mut self.bytes, buffer)
     }
 
-    /// Every entry begins with such a byte, however deep it is.
     #[inline]
     fn read_u8(&mut self) -> Result<u8> {
+        if self.limited == Limited::Amount && !take(&self.limits.ranges, 1) {
+            return Err(self.refusal());
+        }
+        self.bytes.read_u8()
+    }
+
+    /// Every entry begins with such a number, however deep it is. Debug info is made of them, so limits are looked at once
+    /// per number and not per byte.
+    #[inline]
+    fn read_uleb128(&mut self) -> Result<u64> {
         let is_refused = match self.limited {
             Limited::Depth => self.limits.is_deep(),
-            Limited::Amount => !take(&self.limits.ranges, 1),
-            Limited::Nothing => false,
+            Limited::Amount => !take(&self.limits.ranges, LEB128),
+            Limited::Nothing | Limited::Cut => false,
         };
         if is_refused {
             return Err(self.refusal());
         }
-        self.bytes.read_u8()
+        self.bytes.read_uleb128()
+    }
+
+    #[inline]
+    fn skip_leb128(&mut self) -> Result<()> {
+        self.bytes.skip_leb128()
+    }
+
+    #[inline]
+    fn read_uleb128_u16(&mut self) -> Result<u16> {
+        self.bytes.read_uleb128_u16()
+    }
+
+    #[inline]
+    fn read_uleb128_u32(&mut self) -> Result<u32> {
+        self.bytes.read_uleb128_u32()
+    }
+
+    #[inline]
+    fn read_sleb128(&mut self) -> Result<i64> {
+        self.bytes.read_sleb128()
     }
 }

@@ -8,6 +8,7 @@
 //! * what a file may make us do ([`limits`]);
 //! * an answer where a unit is damaged: its lines, and the name of the symbol;
 //! * split units, and where to look for them;
+//! * which line an address is on, for most units, as that crate takes too long to find out ([`lines`]);
 //! * the line that a function is declared on ([`declared`]).
 //!
 //! Parsed units borrow from the files that they were read from; both are kept together in
@@ -15,6 +16,7 @@
 
 mod declared;
 mod limits;
+mod lines;
 mod units;
 
 use std::cell::OnceCell;
@@ -27,6 +29,7 @@ use typed_arena::Arena;
 
 use declared::{Declared, Told};
 use limits::{Limits, Reader};
+use lines::{Lines, Place};
 use units::Units;
 
 use super::elf::Elf;
@@ -75,6 +78,8 @@ struct Parsed<'a> {
     scopes: Vec<Option<Scope>>,
     /// `None` when nothing can be read.
     contexts: FxHashMap<Scope, Option<Box<Context<'a>>>>,
+    /// By unit, of those whose context has no lines.
+    lines: FxHashMap<u32, Lines<'a>>,
     package: Option<gimli::DwarfPackage<Reader<'a>>>,
     abbreviations: FxHashMap<usize, Arc<gimli::Abbreviations>>,
     known: FxHashMap<Function, Known<'a>>,
@@ -280,6 +285,7 @@ impl<'a> Parsed<'a> {
             scopes: vec![None; units.len()],
             units,
             contexts: FxHashMap::default(),
+            lines: FxHashMap::default(),
             package,
             abbreviations: FxHashMap::default(),
             known: FxHashMap::default(),
@@ -313,7 +319,7 @@ impl<'a> Parsed<'a> {
     fn frames_of(&mut self, files: &'a Files, unit: u32, address: u64, helpers: &mut Helpers<'_>) -> Vec<Frame> {
         let scope = self.scope(files, unit);
         self.read(files, scope);
-        let Self { main, units, contexts, package, known, texts, .. } = self;
+        let Self { main, units, contexts, lines, package, known, texts, .. } = self;
         let Some(Some(context)) = contexts.get(&scope) else { return Vec::new() };
         let source = Source { context, main, package: package.as_ref(), files };
         let found = match source.frames(address, helpers) {
@@ -326,13 +332,25 @@ impl<'a> Parsed<'a> {
                 });
                 return self.frames_of(files, unit, address, helpers);
             }
-            Err(_) => return source.line(address).map(|place| frame(texts, &place)).into_iter().collect(),
+            Err(_) => {
+                let place = match lines.get_mut(&unit) {
+                    Some(lines) => lines.find(main, address, texts),
+                    None => source.line(address).map(|place| Place::of(&place, texts)),
+                };
+                return place.map(Frame::from).into_iter().collect();
+            }
         };
+        // The innermost function's place; the others' are where calls are.
+        let mut place = lines.get_mut(&unit).and_then(|lines| lines.find(main, address, texts));
+        if found.is_empty() {
+            return place.map(Frame::from).into_iter().collect();
+        }
         let unit_of = UnitOf { source, address, units, known: OnceCell::new(), alone: scope.alone() };
         let depth = found.len();
         let mut frames = Vec::with_capacity(depth);
         for function in found {
-            let mut answer = function.location.as_ref().map(|place| frame(texts, place)).unwrap_or_default();
+            let place = place.take().or_else(|| Some(Place::of(function.location.as_ref()?, texts)));
+            let mut answer = place.map(Frame::from).unwrap_or_default();
             let name = name_of(&function);
             let is_linkage = is_mangled(name);
             let key = match function.dw_die_offset {
@@ -419,7 +437,15 @@ impl<'a> Parsed<'a> {
             Scope::Unit(unit) => {
                 let (offset, abbreviations) = self.abbreviations(unit)?;
                 dwarf.abbreviations_cache.set::<Reader<'a>>(offset, abbreviations);
-                dwarf.debug_info = unit_bytes(&self.main, self.units.offset(unit)?)?.into();
+                let offset = self.units.offset(unit)?;
+                dwarf.debug_info = unit_bytes(&self.main, offset)?.into();
+                if let Some((lines, begin)) = Lines::read(&self.main, offset)
+                    && let Some(head) = dwarf.debug_line.reader().without_program(begin)
+                {
+                    dwarf.debug_line = head.into();
+                    self.held += lines.heap_size();
+                    self.lines.insert(unit, lines);
+                }
             }
             Scope::Relatives(offset) => {
                 // Units whose abbreviations are not to be had are passed over.
@@ -576,8 +602,18 @@ fn name_of<'a>(function: &addr2line::Frame<'_, Reader<'a>>) -> &'a [u8] {
     function.function.as_ref().map_or(&[], |function| function.name.bytes())
 }
 
-/// A frame of which no more is known than where it is.
-fn frame(texts: &mut Texts, place: &addr2line::Location<'_>) -> Frame {
-    let (line, column) = line_and_column(place.line.unwrap_or(0).into(), place.column.unwrap_or(0).into());
-    Frame { file: texts.keep(place.file.unwrap_or_default()), line: LineNo(line), column, ..Frame::default() }
+impl Place {
+    /// A place that addr2line found.
+    fn of(place: &addr2line::Location<'_>, texts: &mut Texts) -> Self {
+        let (line, column) = line_and_column(place.line.unwrap_or(0).into(), place.column.unwrap_or(0).into());
+        Self { file: place.file.map(|file| texts.keep(file)), line, column }
+    }
+}
+
+impl From<Place> for Frame {
+    /// A frame of which no more is known than where it is.
+    fn from(Place { file, line, column }: Place) -> Self {
+        let frame = Self { line: LineNo(line), column, ..Self::default() };
+        Self { file: file.unwrap_or_else(|| Arc::clone(&frame.file)), ..frame }
+    }
 }
