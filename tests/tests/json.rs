@@ -422,6 +422,17 @@ fn any_text_is_valid_json() {
 }
 
 #[test]
+fn what_the_producer_says_is_among_the_notes_and_bounded() {
+    let said = ["app: recorded by hand", "3 samples were lost"];
+    let comments = |said: &[&str]| said.iter().flat_map(|comment| ["!comment ", *comment, "\n"]).collect::<String>();
+    let report =
+        |said: &[&str]| report_bytes(Mini::parse(&format!("cpu/ns\n{}a.rs:1 f = 1", comments(said))).gzip(), &[]);
+    assert_eq!(report(&said).profile.notes, said);
+    let long = "x".repeat(1023);
+    assert_eq!(report(&vec![long.as_str(); 1000]).profile.notes, vec![long.as_str(); 64]);
+}
+
+#[test]
 fn what_is_wrong_with_the_workspace_is_noted() {
     let mini = Mini::parse("cpu/ns\nsrc/a.rs:1 f = 1\n//- /src/a.rs\nfn f() {}\n//- /Cargo.toml\n[package\n");
     let workspace = mini.workspace();

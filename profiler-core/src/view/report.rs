@@ -14,6 +14,9 @@ use crate::profile::{LineNo, Profile, ValueType};
 /// Version of the JSON's meaning.
 pub const SCHEMA: u32 = 1;
 
+/// Most bytes of a producer's comments that are among the notes: a file may repeat one for ever.
+const MAX_COMMENTS: usize = 1 << 16;
+
 /// The whole report.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -66,7 +69,7 @@ pub struct Head {
     /// The filters that were applied.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<String>,
-    /// What was odd, each a sentence.
+    /// What its producer says of the profile, and what was odd about it, each a sentence.
     pub notes: Vec<String>,
     /// What it is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -433,9 +436,20 @@ fn head(origin: &str, analysis: &Analysis) -> Head {
         period_type: meta.period_type.clone(),
         line_detail: meta.line_detail.name(),
         filters: analysis.filters.iter().map(ToString::to_string).collect(),
-        notes: profile.notes().iter().chain(&costs.notes).cloned().collect(),
+        notes: comments(profile).chain(profile.notes()).chain(&costs.notes).cloned().collect(),
         base: None,
     }
+}
+
+/// What its producer says of the profile: of a recording, how it was taken and what was lost. Other formats than pprof
+/// have a name of the product there.
+fn comments(profile: &Profile) -> impl Iterator<Item = &String> {
+    let all = if profile.format() == "pprof" { profile.meta().comments.as_slice() } else { &[] };
+    let mut left = MAX_COMMENTS;
+    all.iter().map_while(move |comment| {
+        left = left.checked_sub(comment.len() + 1)?;
+        Some(comment)
+    })
 }
 
 /// Turns rows of one side into words.
