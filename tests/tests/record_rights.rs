@@ -167,11 +167,42 @@ fn record_by_sudo(installed: &Installed, ground: &Ground, rule: &str) -> Output 
     let rules = ground.path().join("sudoers");
     std::fs::write(&rules, format!("{rule}\n")).expect("a file");
     std::fs::set_permissions(&rules, PermissionsExt::from_mode(0o440)).expect("it is ours");
+    record_elevated(installed, ground, "sudo", "mount --bind \"$0\" /etc/sudoers && exec \"$@\"", &rules)
+}
+
+/// The same for polkit, which is alone with a bus of its own there. `rule` is what it is to answer for the helper.
+fn record_by_pkexec(installed: &Installed, ground: &Ground, rule: &str) -> Output {
+    let rules = ground.path().join("rules.d");
+    std::fs::create_dir(&rules).expect("a folder");
+    let helper = installed.helper();
+    let text = format!(
+        "polkit.addRule(function(action, subject) {{ if (action.id == 'org.freedesktop.policykit.exec' && \
+         action.lookup('program') == '{}' && subject.user == 'nobody') return polkit.Result.{rule}; }});",
+        helper.display()
+    );
+    std::fs::write(rules.join("50-test.rules"), text).expect("a file");
+    for path in [&rules, &rules.join("50-test.rules")] {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).expect("it is ours");
+    }
+    // The bus and polkit end with the process that is 1 of their namespace.
+    let inside = "mount -t tmpfs none /run/dbus && mount --bind \"$0\" /etc/polkit-1/rules.d || exit 9
+        dbus-daemon --system --nofork --nopidfile 2>/dev/null &
+        for _ in $(seq 100); do [ -S /run/dbus/system_bus_socket ] && break; sleep 0.05; done
+        /usr/lib/polkit-1/polkitd --no-debug 2>/dev/null &
+        for _ in $(seq 100); do pkcheck --action-id org.freedesktop.policykit.exec --process 1 2>/dev/null && break; sleep 0.05; done
+        \"$@\"";
+    record_elevated(installed, ground, "pkexec", inside, &rules)
+}
+
+fn record_elevated(installed: &Installed, ground: &Ground, by: &str, inside: &str, rules: &Path) -> Output {
     let mut inner = ground.perflens_at(&installed.program(), User::Ordinary);
-    inner.args(["record", "--elevate", "sudo", "--frequency", "499", "-o"]).arg(ground.profile());
+    inner.args(["record", "--elevate", by, "--frequency", "499", "-o"]).arg(ground.profile());
     inner.args(["--", "./hot", "2000"]);
     let mut command = Command::new("unshare");
-    command.args(["--mount", "sh", "-c", "mount --bind \"$0\" /etc/sudoers && exec \"$@\""]).arg(&rules);
+    if by == "pkexec" {
+        command.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
+    }
+    command.args(["--mount", "sh", "-c", inside]).arg(rules);
     command.arg(inner.get_program()).args(inner.get_args()).current_dir(ground.work());
     for (name, value) in inner.get_envs() {
         match value {
@@ -198,6 +229,25 @@ fn a_sudo_that_refuses_leaves_copied_stacks() {
     let (ground, _) = Ground::c("hot");
     let output = record_by_sudo(&installed, &ground, "root ALL=(ALL) ALL");
     expect!["with copied stacks, own processes only; eBPF is not used: sudo did not start the recorder; it asks for no password here: sudo -v before it"]
+        .assert_eq(how(&output));
+    assert_hot(&ground);
+}
+
+#[test]
+fn pkexec_makes_the_helper_root_for_one_recording() {
+    let Some(installed) = Installed::new() else { return };
+    let (ground, _) = Ground::c("hot");
+    let output = record_by_pkexec(&installed, &ground, "YES");
+    assert_eq!(how(&output), "with eBPF, any build");
+    assert_hot(&ground);
+}
+
+#[test]
+fn a_pkexec_that_refuses_leaves_copied_stacks() {
+    let Some(installed) = Installed::new() else { return };
+    let (ground, _) = Ground::c("hot");
+    let output = record_by_pkexec(&installed, &ground, "NO");
+    expect!["with copied stacks, own processes only; eBPF is not used: pkexec did not start the recorder"]
         .assert_eq(how(&output));
     assert_hot(&ground);
 }
