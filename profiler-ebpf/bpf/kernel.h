@@ -40,10 +40,14 @@ static long (*const read_kernel)(void *to, u32 size, const void *from) = (void *
 static long (*const ring_output)(void *ring, const void *data, u64 size, u64 flags) = (void *)130;
 static struct task_struct *(*const current_task)(void) = (void *)158;
 static long (*const task_pt_regs)(struct task_struct *task) = (void *)175;
+static long (*const find_vma)(struct task_struct *task, u64 address, void *function, void *context, u64 flags) = (void *)180;
 static long (*const loop)(u32 times, void *function, void *context, u64 flags) = (void *)181;
 
 /* Reads a field of a kernel structure, wherever this kernel keeps it. */
 #define READ(to, field) read_kernel(&(to), sizeof(to), __builtin_preserve_access_index(&(field)))
+
+/* Whether this kernel has a field. */
+#define HAS(field) __builtin_preserve_field_info(field, 2)
 
 /* The user's registers on x86-64; part of the kernel's stable interface (ptrace). */
 struct pt_regs {
@@ -94,8 +98,13 @@ struct sched_entity {
 	u64 sum_exec_runtime;
 } RELOCATED;
 
+struct mm_struct {
+	u64 start_code;
+} RELOCATED;
+
 struct task_struct {
 	struct sched_entity se;
+	struct mm_struct *mm;
 	int pid, tgid;
 	u32 __state;
 	struct task_struct *group_leader;
@@ -103,3 +112,44 @@ struct task_struct {
 	const struct cred *real_cred;
 	struct signal_struct *signal;
 } RELOCATED;
+
+struct super_block {
+	u32 s_dev;
+} RELOCATED;
+
+struct timespec64 {
+	s64 tv_sec;
+	long tv_nsec;
+} RELOCATED;
+
+struct inode {
+	struct super_block *i_sb;
+	u64 i_ino;
+	s64 i_size;
+	/* When it was written last; since 6.11. */
+	s64 i_mtime_sec;
+	u32 i_mtime_nsec;
+} RELOCATED;
+
+/* The loader leaves out what follows three underscores. Since 6.7: */
+struct inode___6_7 {
+	struct timespec64 __i_mtime;
+} RELOCATED;
+
+/* Before that: */
+struct inode___5 {
+	struct timespec64 i_mtime;
+} RELOCATED;
+
+struct file {
+	struct inode *f_inode;
+} RELOCATED;
+
+struct vm_area_struct {
+	u64 vm_start, vm_end;
+	u64 vm_flags;
+	u64 vm_pgoff;
+	struct file *vm_file;
+} RELOCATED;
+
+enum { VM_EXEC = 4 };

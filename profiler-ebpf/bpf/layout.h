@@ -62,6 +62,28 @@ struct mapping {
 };
 enum { NO_TABLE = 0xffffffff };
 
+/* A file that has a table, by its device (the kernel's number) and inode; the rest tells whether it changed. */
+struct file_key {
+	u64 inode, device;
+};
+
+struct file_table {
+	u64 shift; /* address in the file's own terms - place in the file, of its code */
+	u64 size;
+	s64 seconds; /* when it was written last */
+	u32 nanoseconds;
+	u32 first_page, pages; /* as of a mapping */
+	u32 unused;
+};
+
+/* Mappings of a process that the recorder has not come to yet. Those with an end are there. */
+enum { MAX_LEARNED = 8 };
+struct learned {
+	u32 count;
+	u32 unused;
+	struct mapping mappings[MAX_LEARNED];
+};
+
 /* A process that is recorded: a slice of `mappings`, sorted by address. */
 struct process {
 	u32 first, count;
@@ -80,8 +102,15 @@ struct python {
 	u32 code, instruction, previous, owner; /* in a frame */
 };
 
-/* What records begin with; see `struct sample` and `struct notice`. */
-enum { RECORD_SAMPLE = 1, RECORD_FORK = 2, RECORD_EXEC = 3, RECORD_EXIT = 4, RECORD_UNMAPPED = 5 };
+/* What records begin with; see `struct sample`, `struct notice` and `struct mapped`. */
+enum {
+	RECORD_SAMPLE = 1,
+	RECORD_FORK = 2,
+	RECORD_EXEC = 3,
+	RECORD_EXIT = 4,
+	RECORD_UNMAPPED = 5,
+	RECORD_MAPPED = 6,
+};
 
 /* As `StackEnd` of the protocol. */
 enum {
@@ -134,7 +163,15 @@ struct notice {
 	u32 parent; /* of a fork */
 	u32 first;  /* of a fork: the slice that the child shares */
 	u64 time;
-	u64 address; /* of RECORD_UNMAPPED */
+	u64 address; /* of RECORD_UNMAPPED; of RECORD_MAPPED: where it begins */
+};
+
+/* RECORD_MAPPED: a mapping that the recorder may never see itself. */
+struct mapped {
+	struct notice notice;
+	u64 end;
+	u64 offset; /* into the file */
+	struct file_key file;
 };
 
 /* Counters, added up over CPUs by the recorder. */
@@ -156,5 +193,7 @@ _Static_assert(sizeof(struct rule) == 16, "rows of `rules` are read by the recor
 _Static_assert(sizeof(struct python) == 48, "values of `pythons` are written by the recorder");
 _Static_assert(MAX_WORDS >= 2 * MAX_PYTHON + MAX_USER + MAX_KERNEL, "a stack has room");
 _Static_assert(sizeof(struct mapping) == 32, "rows of `mappings` are written by the recorder");
+_Static_assert(sizeof(struct file_table) == 40, "values of `files` are written by the recorder");
 _Static_assert(sizeof(struct process) == 16, "values of `processes` are written by the recorder");
 _Static_assert(sizeof(struct notice) == 32, "notices are read by the recorder");
+_Static_assert(sizeof(struct mapped) == 64, "so are these");

@@ -78,10 +78,26 @@ struct {
 struct {
 	NUMBER(type, MAP_HASH);
 	NUMBER(max_entries, 8192);
-	NUMBER(map_flags, MAP_NO_PREALLOC);
 	TYPE(key, u32);
 	TYPE(value, struct python);
 } pythons SEC(".maps");
+
+struct {
+	NUMBER(type, MAP_HASH);
+	NUMBER(max_entries, 8192);
+	TYPE(key, struct file_key);
+	TYPE(value, struct file_table);
+} files SEC(".maps");
+
+/* By process. */
+struct {
+	NUMBER(type, MAP_HASH);
+	NUMBER(max_entries, 2048);
+	TYPE(key, u32);
+	TYPE(value, struct learned);
+} learned SEC(".maps");
+
+const struct learned nothing_learned = {};
 
 /* Threads off their CPU, by their id. */
 struct {
@@ -107,10 +123,15 @@ struct walk {
 	u32 native_id;
 	u64 thread, frame;
 	struct python python;
+	u32 asked; /* the kernel, about a mapping */
+	u32 unused;
+	struct mapping area; /* what it said */
+	u64 area_offset;
+	struct file_key area_file;
 	struct sample sample;
 };
 
-enum { SCRATCH_CLOCK, SCRATCH_FAULT, SCRATCH_SWITCH, SCRATCH_PROBE, SCRATCHES };
+enum { SCRATCH_CLOCK, SCRATCH_FAULT, SCRATCH_SWITCH, SCRATCH_PROBE, SCRATCH_EXEC, SCRATCHES };
 
 struct {
 	NUMBER(type, MAP_PERCPU_ARRAY);
@@ -218,6 +239,116 @@ ALWAYS_INLINE struct mapping *find_mapping(struct walk *walk, u64 address)
 	return 0;
 }
 
+/* Whether a file is the one that the table was made of. */
+ALWAYS_INLINE int is_unchanged(struct inode *inode, struct file_table *table)
+{
+	s64 size = 0, seconds = 0, nanoseconds = 0;
+	READ(size, inode->i_size);
+	if (HAS(inode->i_mtime_sec)) {
+		u32 part = 0;
+		READ(seconds, inode->i_mtime_sec);
+		READ(part, inode->i_mtime_nsec);
+		nanoseconds = part;
+	} else if (HAS(((struct inode___6_7 *)inode)->__i_mtime)) {
+		READ(seconds, ((struct inode___6_7 *)inode)->__i_mtime.tv_sec);
+		READ(nanoseconds, ((struct inode___6_7 *)inode)->__i_mtime.tv_nsec);
+	} else if (HAS(((struct inode___5 *)inode)->i_mtime)) {
+		READ(seconds, ((struct inode___5 *)inode)->i_mtime.tv_sec);
+		READ(nanoseconds, ((struct inode___5 *)inode)->i_mtime.tv_nsec);
+	} else {
+		return 0;
+	}
+	return (u64)size == table->size && seconds == table->seconds && nanoseconds == table->nanoseconds;
+}
+
+/* Notes a mapping that the kernel has found, if its file has a table. */
+static long note_mapping(struct task_struct *task, struct vm_area_struct *area, void *context)
+{
+	struct walk *walk = *(struct walk **)context;
+	struct file *file = 0;
+	struct inode *inode = 0;
+	struct super_block *filesystem = 0;
+	struct file_key key = {};
+	u64 flags = 0, page = 0;
+	u32 device = 0;
+	if (READ(flags, area->vm_flags) || !(flags & VM_EXEC) || READ(file, area->vm_file) || !file ||
+	    READ(inode, file->f_inode) || !inode || READ(filesystem, inode->i_sb) || READ(key.inode, inode->i_ino) ||
+	    READ(device, filesystem->s_dev) || READ(page, area->vm_pgoff))
+		return 0;
+	key.device = device;
+	walk->area_offset = page << 12;
+	walk->area_file = key;
+	struct file_table *table = map_lookup(&files, &key);
+	if (!table || !is_unchanged(inode, table))
+		return 0;
+	struct mapping *found = &walk->area;
+	READ(found->begin, area->vm_start);
+	found->bias = found->begin - walk->area_offset - table->shift;
+	found->first_page = table->first_page;
+	found->pages = table->pages;
+	READ(found->end, area->vm_end);
+	return 0;
+}
+
+/* Adds a mapping to those of a process that are in no slice yet. */
+ALWAYS_INLINE void learn(u32 tgid, struct walk *walk)
+{
+	struct mapping *found = &walk->area;
+	struct learned *known = map_lookup(&learned, &tgid);
+	if (!known) {
+		map_update(&learned, &tgid, &nothing_learned, NO_EXIST);
+		known = map_lookup(&learned, &tgid);
+		if (!known)
+			return;
+	}
+	u32 slot = __sync_fetch_and_add(&known->count, 1);
+	if (slot >= MAX_LEARNED) {
+		known->count = MAX_LEARNED;
+		return;
+	}
+	struct mapping *mapping = &known->mappings[slot];
+	mapping->begin = found->begin;
+	mapping->bias = found->bias;
+	mapping->first_page = found->first_page;
+	mapping->pages = found->pages;
+	/* It is there once it has an end; a program on another CPU may be looking. */
+	asm volatile("" ::: "memory");
+	mapping->end = found->end;
+
+	/* The process may have ended before anybody reads what it has mapped. */
+	struct mapped mapped = {
+		{ RECORD_MAPPED, tgid, 0, 0, ktime_ns(), found->begin }, found->end, walk->area_offset, walk->area_file
+	};
+	if (ring_output(&records, &mapped, sizeof(mapped), NO_WAKEUP))
+		count(COUNT_NOTICES_LOST, 1);
+}
+
+/*
+ * A mapping that the recorder has not come to yet: what a program maps when it starts is old by the time its notice
+ * is read, and a short one has ended. So the kernel is asked which file is there, and the file looked up.
+ */
+ALWAYS_INLINE struct mapping *find_new_mapping(struct walk *walk, u64 address)
+{
+	struct learned *known = map_lookup(&learned, &walk->sample.tgid);
+	if (known) {
+		for (int i = 0; i < MAX_LEARNED; i++) {
+			struct mapping *mapping = &known->mappings[i];
+			if (address >= mapping->begin && address < mapping->end)
+				return mapping;
+		}
+	}
+	/* Once per stack: it takes a lock that is given back only after the interrupt. */
+	if (walk->asked)
+		return 0;
+	walk->asked = 1;
+	walk->area.end = 0;
+	find_vma(current_task(), address, note_mapping, &walk, 0);
+	if (address >= walk->area.end)
+		return 0;
+	learn(walk->sample.tgid, walk);
+	return &walk->area;
+}
+
 /* The rule for an address in the file's own terms; 0 when the file has no table for it. */
 ALWAYS_INLINE struct rule *find_rule(struct mapping *mapping, u64 address)
 {
@@ -307,9 +438,12 @@ static long step(u32 index, void *context)
 	u64 address = walk->exact ? walk->pc : walk->pc - 1;
 	struct mapping *mapping = find_mapping(walk, address);
 	if (!mapping) {
+		/* The recorder is to know of it in any case. */
 		walk->unmapped = address;
-		return stop(walk, END_NO_MAPPING);
+		mapping = find_new_mapping(walk, address);
 	}
+	if (!mapping)
+		return stop(walk, END_NO_MAPPING);
 	struct rule *rule = find_rule(mapping, address - mapping->bias);
 	if (!rule)
 		return stop(walk, END_NO_RULE);
@@ -398,6 +532,7 @@ ALWAYS_INLINE void begin(struct walk *walk, struct process *process, u32 tgid, s
 	walk->depth = 0;
 	walk->limit = MAX_USER;
 	walk->unmapped = 0;
+	walk->asked = 0;
 	walk->base = 0;
 	sample->python = 0;
 }
@@ -780,6 +915,27 @@ SEC("raw_tp/sched_process_fork") int on_fork(u64 *arguments)
 	return 0;
 }
 
+/* What a new program begins with: itself and its loader. Here the kernel may be asked more than once. */
+ALWAYS_INLINE void learn_program(u32 tgid)
+{
+	struct task_struct *task = current_task();
+	u32 which = SCRATCH_EXEC;
+	struct walk *walk = map_lookup(&scratch, &which);
+	struct mm_struct *memory = 0;
+	u64 code = 0;
+	if (!walk || !is_callers(task) || READ(memory, task->mm) || !memory || READ(code, memory->start_code))
+		return;
+	struct pt_regs *regs = (struct pt_regs *)task_pt_regs(task);
+	walk->area.end = 0;
+	find_vma(task, code, note_mapping, &walk, 0);
+	if (walk->area.end)
+		learn(tgid, walk);
+	walk->area.end = 0;
+	find_vma(task, regs->ip, note_mapping, &walk, 0);
+	if (walk->area.end)
+		learn(tgid, walk);
+}
+
 SEC("raw_tp/sched_process_exec") int on_exec(u64 *arguments)
 {
 	u32 id = process_id((struct task_struct *)arguments[0]);
@@ -790,7 +946,9 @@ SEC("raw_tp/sched_process_exec") int on_exec(u64 *arguments)
 	struct process empty = { 0, 0, 0 };
 	map_update(&processes, &id, &empty, ANY);
 	map_delete(&pythons, &id);
+	map_delete(&learned, &id);
 	notify(RECORD_EXEC, id, 0, 0, 0, FORCE_WAKEUP);
+	learn_program(id);
 	return 0;
 }
 
@@ -807,6 +965,7 @@ SEC("raw_tp/sched_process_exit") int on_exit(u64 *arguments)
 		return 0;
 	map_delete(&processes, &id);
 	map_delete(&pythons, &id);
+	map_delete(&learned, &id);
 	notify(RECORD_EXIT, id, 0, 0, 0, NO_WAKEUP);
 	return 0;
 }

@@ -42,6 +42,12 @@ fn c_without_frame_pointers_has_its_lines_and_shares() {
     assert!(percent(report.function("main").costs.cumulative, report.profile.total) > 95.0);
     ground.assert_nothing_lost();
     ground.assert_whole(&report, 99, 1);
+    assert_eq!(
+        report.profile.notes.first().map(String::as_str),
+        Some("hot: with eBPF, any build"),
+        "how it was recorded"
+    );
+    assert_eq!(report.profile.notes, ground.comments());
 }
 
 #[test]

@@ -12,4 +12,4 @@ mod caller;
 mod target;
 
 pub use caller::{Caller, CallerError, Identity, become_caller, forget_environment, with_probe_rights};
-pub use target::{Target, TargetError, open_mapped};
+pub use target::{Restriction, Target, TargetError, open_mapped};

@@ -25,7 +25,8 @@ const MAX_PROC_FILE: u64 = 64 << 20;
 pub struct Target {
     folder: OwnedFd,
     root: Option<OwnedFd>,
-    memory: File,
+    /// `None` where the system keeps it from everybody but a process's ancestors.
+    memory: Option<File>,
 }
 
 /// Why a process is not recorded.
@@ -66,13 +67,36 @@ impl Target {
         Ok(target)
     }
 
+    /// Opens a process that one which may be looked at has started.
+    ///
+    /// Yama may keep its memory to its ancestors, and we are none. Whoever may look at the one that started it could have
+    /// that look at it, so here it is enough that the caller may read what it is: the kernel asks for the same user, and
+    /// for no more rights than the caller's, as it does for memory. Without memory its interpreters stay unknown.
+    pub fn open_started(pid: u32, caller: Caller, any_user: bool) -> Result<Self, TargetError> {
+        match Self::open(pid, caller, any_user) {
+            Err(TargetError::NotCallers) if Restriction::of_this_system() == Restriction::Ancestors => {
+                Self::without_memory(pid, caller, any_user).ok_or(TargetError::NotCallers)
+            }
+            other => other,
+        }
+    }
+
+    fn without_memory(pid: u32, caller: Caller, any_user: bool) -> Option<Self> {
+        let folder = openat(CWD, format!("/proc/{pid}"), FOLDER, Mode::empty()).ok()?;
+        let root = openat(&folder, "root", FOLDER, Mode::empty()).ok()?;
+        readlinkat(&folder, "exe", Vec::new()).ok()?;
+        let target = Self { folder, root: Some(root), memory: None };
+        let is_callers = any_user || target.belongs_to(caller.uid).ok()?;
+        is_callers.then_some(target)
+    }
+
     /// By the folder of a process or of one of its threads. `NOENT` when that has no program: it ended, or is a part of the
     /// kernel.
     fn of_task(folder: OwnedFd) -> Result<Self, Errno> {
         let memory = openat(&folder, "mem", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         let root = openat(&folder, "root", FOLDER, Mode::empty()).ok();
         readlinkat(&folder, "exe", Vec::new())?;
-        Ok(Self { folder, root, memory: memory.into() })
+        Ok(Self { folder, root, memory: Some(memory.into()) })
     }
 
     fn of_threads(folder: &OwnedFd) -> Result<Self, TargetError> {
@@ -120,7 +144,11 @@ impl Target {
     /// that the file opens. The process may have become another program meanwhile, so what counts is asked afterwards.
     pub fn mappings(&self) -> io::Result<Vec<u8>> {
         let maps = self.read("maps")?;
-        openat(&self.folder, "mem", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        if self.memory.is_some() {
+            openat(&self.folder, "mem", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        } else {
+            readlinkat(&self.folder, "exe", Vec::new())?;
+        }
         Ok(maps)
     }
 
@@ -138,7 +166,33 @@ impl Target {
 
 impl Memory for Target {
     fn read(&self, address: u64, to: &mut [u8]) -> io::Result<()> {
-        self.memory.read_exact_at(to, address)
+        self.memory.as_ref().ok_or(io::ErrorKind::PermissionDenied)?.read_exact_at(to, address)
+    }
+}
+
+/// To whom the system shows a process beyond what users and rights say (Yama, `kernel.yama.ptrace_scope`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restriction {
+    /// To everybody.
+    None,
+    /// To those that have started it, and whom it names.
+    Ancestors,
+    /// To nobody but the administrator, or to nobody at all.
+    Everybody,
+}
+
+impl Restriction {
+    /// What this system says.
+    pub fn of_this_system() -> Self {
+        Self::of_setting(std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok().as_deref())
+    }
+
+    fn of_setting(scope: Option<&str>) -> Self {
+        match scope.map(str::trim) {
+            None | Some("0") => Self::None,
+            Some("1") => Self::Ancestors,
+            Some(_) => Self::Everybody,
+        }
     }
 }
 
@@ -205,6 +259,50 @@ mod tests {
         let passwd = std::path::Path::new("/etc/passwd");
         assert!(!opens("/outside", passwd));
         assert!(!opens("/up", passwd));
+    }
+
+    #[test]
+    fn yama_is_understood() {
+        for (scope, restriction) in [
+            (None, Restriction::None),
+            (Some("0\n"), Restriction::None),
+            (Some("1\n"), Restriction::Ancestors),
+            (Some("2\n"), Restriction::Everybody),
+            (Some("3\n"), Restriction::Everybody),
+        ] {
+            assert_eq!(Restriction::of_setting(scope), restriction, "{scope:?}");
+        }
+    }
+
+    /// What is asked for where memory is kept from us is asked of the kernel, with the caller's rights.
+    #[test]
+    fn without_memory_it_is_known_what_a_process_is_and_others_are_refused() {
+        let caller = Caller { uid: rustix::process::getuid().as_raw(), gid: 0, root: false };
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let target = Target::without_memory(child.id(), caller, false).unwrap();
+        assert!(target.executable().unwrap().ends_with("sleep"));
+        // Its parent goes on before it has mapped its program.
+        let is_mapped = || String::from_utf8_lossy(&target.mappings().unwrap()).contains("/sleep");
+        let patience = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while !is_mapped() {
+            assert!(std::time::Instant::now() < patience, "it is not mapped");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert!(Memory::read(&target, 0x1000, &mut [0; 8]).is_err());
+        let other = Caller { uid: caller.uid + 1, ..caller };
+        assert!(Target::without_memory(child.id(), other, false).is_none(), "of another user");
+        if caller.uid == 0 {
+            // The rights of one thread are its own.
+            let pid = child.id();
+            let nobody = std::thread::spawn(move || {
+                let uid = rustix::process::Uid::from_raw(65534);
+                rustix::thread::set_thread_res_uid(uid, uid, uid).unwrap();
+                (Target::without_memory(pid, caller, true).is_some(), target.mappings().is_ok())
+            });
+            assert_eq!(nobody.join().unwrap(), (false, false), "the kernel refuses");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

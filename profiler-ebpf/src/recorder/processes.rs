@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, Mode, OFlags, major, minor, openat};
 
 use super::maps_file::{self, MapLine};
 use super::output::Output;
@@ -20,7 +20,7 @@ use super::python::{self, Python, Unsupported};
 use crate::children;
 use crate::privilege::{Caller, Target, TargetError, with_probe_rights};
 use crate::protocol::{Code, Exit, InterpreterFrame, Mapping, Note, Process, Thread, event};
-use crate::sampler::{Kernel, Placed, PythonFrame, Slice, Tables};
+use crate::sampler::{FileNumbers, Kernel, Placed, PythonFrame, Slice, Tables};
 use crate::unwind_table::{Image, Rules, build};
 
 /// Most files whose tables are kept.
@@ -62,6 +62,10 @@ enum FileKey {
 struct Module {
     image: Image,
     placed: Option<Placed>,
+    /// As a process saw it; empty for what was read from memory.
+    path: Vec<u8>,
+    device: (u32, u32),
+    inode: u64,
 }
 
 /// A mapping as the parent knows it.
@@ -99,6 +103,8 @@ pub(super) struct Processes {
     tables: Tables,
     rules: Rules,
     modules: FxHashMap<FileKey, Rc<Module>>,
+    /// Those that the kernel program knows by its own numbers.
+    by_numbers: FxHashMap<FileNumbers, Rc<Module>>,
     entries: FxHashMap<u32, Entry>,
     /// How many processes use a slice.
     users: FxHashMap<Slice, u32>,
@@ -122,6 +128,7 @@ impl Processes {
             tables,
             rules: Rules::default(),
             modules: FxHashMap::default(),
+            by_numbers: FxHashMap::default(),
             entries: FxHashMap::default(),
             users: FxHashMap::default(),
             due: BTreeSet::new(),
@@ -186,7 +193,7 @@ impl Processes {
                 if self.entries.contains_key(&pid) || self.dark.contains(&pid) {
                     continue;
                 }
-                let added = match Target::open(pid, self.caller, self.any_user) {
+                let added = match Target::open_started(pid, self.caller, self.any_user) {
                     Ok(target) => self.add(pid, Entry::new(Some(target), parent, now), now, kernel, output),
                     Err(TargetError::Gone | TargetError::Kernel) => continue,
                     Err(_) => {
@@ -244,7 +251,7 @@ impl Processes {
         if let Some(old) = self.entries.remove(&pid) {
             self.release(old.slice);
         }
-        match Target::open(pid, self.caller, self.any_user) {
+        match Target::open_started(pid, self.caller, self.any_user) {
             Ok(target) => {
                 self.dark.remove(&pid);
                 self.entries.insert(pid, Entry::new(Some(target), parent, now));
@@ -294,6 +301,39 @@ impl Processes {
             entry.quiet = if changed || known { QUIET.start } else { (entry.quiet * 2).min(QUIET.end) };
             kernel.replace_process(pid, entry.slice, now + entry.quiet);
         }
+    }
+
+    /// A stack went through a file that is known, in memory that was not known to show it. Of a process that has ended by
+    /// now there is no other way to learn it.
+    pub(super) fn mapped<W: io::Write + AsFd>(
+        &mut self,
+        pid: u32,
+        range: Range<u64>,
+        offset: u64,
+        file: FileNumbers,
+        output: &mut Output<W>,
+    ) {
+        let Some(entry) = self.entries.get_mut(&pid) else { return };
+        let Some(module) = self.by_numbers.get(&file) else { return };
+        let overlaps = |known: &Known| known.line.range.start < range.end && range.start < known.line.range.end;
+        if entry.known.iter().any(overlaps) {
+            return;
+        }
+        let bias = module.image.bias(range.start, offset).unwrap_or_default();
+        let (path, device, inode) = (module.path.clone(), module.device, module.inode);
+        if entry.executable.is_empty() {
+            // The first that is told of a new program is itself.
+            entry.executable = String::from_utf8_lossy(&path).into_owned();
+            entry.name = entry.executable.rsplit('/').next().unwrap_or_default().to_owned();
+        }
+        let line = MapLine { range, offset, device, inode, path, deleted: false, image: None };
+        let known = Known { line, module: Some(Rc::clone(module)), bias };
+        if entry.announced {
+            output.send(event::Kind::Mapping(known.message(pid)));
+        }
+        let all = Rc::make_mut(&mut entry.known);
+        let at = all.partition_point(|other| other.line.range.start < known.line.range.start);
+        all.insert(at, known);
     }
 
     /// When the next process wants to be looked at again.
@@ -353,7 +393,7 @@ impl Processes {
         entry.announced = true;
         if entry.target.is_none() {
             // A child that became nothing else: what was copied from its parent holds, but for its number.
-            let target = Target::open(pid, self.caller, self.any_user).ok();
+            let target = Target::open_started(pid, self.caller, self.any_user).ok();
             entry.namespace_pid = target.as_ref().and_then(Target::namespace_pid).unwrap_or(pid);
             entry.target = target;
         }
@@ -391,7 +431,7 @@ impl Processes {
     fn scan<W: io::Write + AsFd>(&mut self, pid: u32, now: u64, kernel: &mut Kernel, output: &mut Output<W>) -> bool {
         let Some(entry) = self.entries.get_mut(&pid) else { return false };
         if entry.target.is_none() {
-            entry.target = Target::open(pid, self.caller, self.any_user).ok();
+            entry.target = Target::open_started(pid, self.caller, self.any_user).ok();
         }
         let Some(target) = entry.target.take() else { return false };
         // A process that ended meanwhile keeps what it had.
@@ -508,7 +548,7 @@ impl Processes {
     ) -> Option<Rc<Module>> {
         let (key, image) = if line.is_file() {
             match target.open_mapped(&line.path, line.device, line.inode) {
-                Some(file) => return self.module_of_file(&file, kernel, output),
+                Some(file) => return self.module_of_file(&file, &line.path, kernel, output),
                 // Deleted, replaced or out of reach: what the process has in memory is what counts anyway.
                 None => Self::from_memory(line, target)?,
             }
@@ -520,12 +560,13 @@ impl Processes {
         if let Some(module) = self.modules.get(&key) {
             return Some(Rc::clone(module));
         }
-        Some(self.add_module(key, image, output))
+        Some(self.add_module(key, image, &[], (line.device, line.inode), output))
     }
 
     fn module_of_file<W: io::Write + AsFd>(
         &mut self,
         file: &File,
+        path: &[u8],
         kernel: &mut Kernel,
         output: &mut Output<W>,
     ) -> Option<Rc<Module>> {
@@ -541,10 +582,25 @@ impl Processes {
         }
         let image = Image::from_file(file.try_clone().ok()?, &SYMBOLS).ok()?;
         self.look_for_allocations(file, &image, kernel);
-        Some(self.add_module(key, image, output))
+        let numbers = ((major(metadata.dev()), minor(metadata.dev())), metadata.ino());
+        let module = self.add_module(key, image, path, numbers, output);
+        if let (Some(placed), Some(shift)) = (module.placed, module.image.shift())
+            && self.by_numbers.len() < MAX_MODULES
+        {
+            kernel.add_file(&metadata, shift, placed);
+            self.by_numbers.insert(FileNumbers::of(&metadata), Rc::clone(&module));
+        }
+        Some(module)
     }
 
-    fn add_module<W: io::Write + AsFd>(&mut self, key: FileKey, image: Image, output: &mut Output<W>) -> Rc<Module> {
+    fn add_module<W: io::Write + AsFd>(
+        &mut self,
+        key: FileKey,
+        image: Image,
+        path: &[u8],
+        (device, inode): ((u32, u32), u64),
+        output: &mut Output<W>,
+    ) -> Rc<Module> {
         // Without rules (Go, code of other compilers at run time) frame pointers are all there is.
         let placed = build(&image, &mut self.rules).ok().and_then(|table| {
             let placed = self.tables.add(&table, &self.rules).ok();
@@ -555,7 +611,7 @@ impl Processes {
         });
         // What the table was made from is not needed again.
         let image = Image { eh_frame: None, debug_frame: None, gopclntab: None, ..image };
-        let module = Rc::new(Module { image, placed });
+        let module = Rc::new(Module { image, placed, path: path.to_owned(), device, inode });
         if self.modules.len() < MAX_MODULES {
             self.modules.insert(key, Rc::clone(&module));
         }
@@ -571,7 +627,11 @@ impl Processes {
             if seen.len() >= MAX_EXPECTED || !seen.insert(path.clone()) {
                 continue;
             }
-            let Some(module) = open_file(&path).and_then(|file| self.module_of_file(&file, kernel, output)) else {
+            // As it will be called where it is mapped.
+            let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+            let name = real.as_os_str().as_bytes();
+            let Some(module) = open_file(&path).and_then(|file| self.module_of_file(&file, name, kernel, output))
+            else {
                 continue;
             };
             let origin = path.parent().unwrap_or(Path::new("/"));

@@ -15,7 +15,7 @@ use super::allocations::Allocations;
 use super::command::{Orders, Parent, Wanted};
 use super::output::Output;
 use super::processes::Processes;
-use crate::privilege::{Caller, Target, TargetError, become_caller};
+use crate::privilege::{Caller, Restriction, Target, TargetError, become_caller};
 use crate::protocol::{
     Attached, End, EndReason, EventKind, FailureKind, Hello, KernelSymbol, Loss, Lost, Method, Note, Progress, Sample,
     StackEnd, VERSION, event,
@@ -345,6 +345,9 @@ impl Session<'_> {
             NoticeKind::Unmapped { address } => {
                 self.processes.unmapped(tgid, address, now(), &mut self.kernel, self.output);
             }
+            NoticeKind::Mapped { range, offset, file } => {
+                self.processes.mapped(tgid, range, offset, file, self.output);
+            }
         }
     }
 
@@ -516,7 +519,7 @@ fn refused(wanted: &Wanted, error: TargetError) -> Refusal {
     };
     // Another way of recording may do without looking into the program.
     let (kind, remedy) = match error {
-        TargetError::NotCallers if restricted_to_children() => (
+        TargetError::NotCallers if Restriction::of_this_system() != Restriction::None => (
             FailureKind::NotPermitted,
             "this system shows programs to their parents only: sudo sysctl kernel.yama.ptrace_scope=0",
         ),
@@ -524,12 +527,6 @@ fn refused(wanted: &Wanted, error: TargetError) -> Refusal {
         _ => (FailureKind::Target, ""),
     };
     Refusal { kind, sentence, remedy: remedy.into(), detail: String::new() }
-}
-
-/// Whether the system (Yama) lets nobody but a program's ancestors look at it, whosever it is.
-fn restricted_to_children() -> bool {
-    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
-    scope.is_ok_and(|scope| scope.trim() != "0")
 }
 
 impl From<KernelError> for Refusal {

@@ -1,7 +1,9 @@
 //! Loading and attaching the kernel program.
 
+use std::fs::Metadata;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt as _;
 
 use aya::maps::{HashMap, Map, MapData, MapError, PerCpuArray, RingBuf};
 use aya::programs::perf_event::{
@@ -13,9 +15,9 @@ use aya::util::online_cpus;
 use aya::{Btf, Ebpf, EbpfError, EbpfLoader};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::layout::{Counter, Record, SampleRecord, WAIT_SIZE};
+use super::layout::{Counter, FileNumbers, Record, SampleRecord, WAIT_SIZE};
 use super::memory::MappedArray;
-use super::tables::{Sizes, Slice, Tables};
+use super::tables::{Placed, Sizes, Slice, Tables};
 
 /// The kernel program. It is aligned as an ELF file's reader wants it.
 #[cfg(target_arch = "x86_64")]
@@ -26,6 +28,8 @@ static PROGRAM: &[u8] = &[];
 const PAGES: u32 = 1 << 16;
 const RULES: u32 = 1 << 16;
 const MAPPINGS: u32 = 1 << 16;
+/// Words of the mappings of a process that the kernel program finds by itself: `struct learned` of `bpf/layout.h`.
+const LEARNED_SIZE: usize = 1 + 8 * 4;
 /// Bytes of the ring, as in `bpf/sampler.bpf.c`.
 const RING: u64 = 8 << 20;
 /// Programs, and the tracepoints that they are for.
@@ -184,6 +188,8 @@ pub struct Kernel {
     processes: HashMap<MapData, u32, [u64; 2]>,
     waits: HashMap<MapData, u32, [u8; WAIT_SIZE]>,
     pythons: HashMap<MapData, u32, [u64; 6]>,
+    files: HashMap<MapData, [u64; 2], [u64; 5]>,
+    learned: HashMap<MapData, u32, [u64; LEARNED_SIZE]>,
     counters: PerCpuArray<MapData, u64>,
     /// When the clock struck last on a CPU: `struct strike` of the kernel program.
     strikes: PerCpuArray<MapData, [u64; 3]>,
@@ -294,6 +300,8 @@ impl Kernel {
             ring: RingBuf::try_from(taken(&mut ebpf, "records")?)?,
             processes: HashMap::try_from(taken(&mut ebpf, "processes")?)?,
             pythons: HashMap::try_from(taken(&mut ebpf, "pythons")?)?,
+            files: HashMap::try_from(taken(&mut ebpf, "files")?)?,
+            learned: HashMap::try_from(taken(&mut ebpf, "learned")?)?,
             waits: HashMap::try_from(taken(&mut ebpf, "waits")?)?,
             counters: PerCpuArray::try_from(taken(&mut ebpf, "counters")?)?,
             strikes: PerCpuArray::try_from(taken(&mut ebpf, "strikes")?)?,
@@ -440,6 +448,24 @@ impl Kernel {
         const EXISTING: u64 = 2;
         let value = [u64::from(slice.first) | u64::from(slice.count) << 32, quiet_until];
         let _ = self.processes.insert(tgid, value, EXISTING);
+        // What was found out in the meantime is in the slice, or is there no more.
+        let _ = self.learned.remove(&tgid);
+    }
+
+    /// Makes known where the table of a file is, so that it serves every process that maps the file, from the first moment.
+    /// `shift` is how far the addresses of its code are from its places in the file. Without room the recorder's own look at
+    /// a process has to do.
+    pub fn add_file(&mut self, file: &Metadata, shift: u64, placed: Placed) {
+        let FileNumbers { inode, device } = FileNumbers::of(file);
+        let value = [
+            // Pages are counted from the table's base on, as in a slice.
+            shift.wrapping_sub(placed.base),
+            file.size(),
+            file.mtime().cast_unsigned(),
+            file.mtime_nsec().cast_unsigned() | u64::from(placed.first_page) << 32,
+            u64::from(placed.pages),
+        ];
+        let _ = self.files.insert([inode, device], value, 0);
     }
 
     /// Walks a process's interpreter as well; `layout` as `struct python` of `bpf/layout.h`.

@@ -3,6 +3,12 @@
 //! Records are read field by field at their offsets: nothing is cast, and a record that is shorter than it
 //! should be is no record.
 
+use std::fs::Metadata;
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt as _;
+
+use rustix::fs::{major, minor};
+
 /// Counters of the kernel program, in their order.
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
@@ -132,7 +138,7 @@ pub struct PythonFrame {
 }
 
 /// Something that happened to a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     /// What.
     pub kind: NoticeKind,
@@ -143,7 +149,7 @@ pub struct Notice {
 }
 
 /// What happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoticeKind {
     /// It was started, and shares its parent's mappings.
     Fork {
@@ -161,6 +167,32 @@ pub enum NoticeKind {
         /// Where.
         address: u64,
     },
+    /// A stack went through a file that has a table, in memory that no mapping covered.
+    Mapped {
+        /// Where it lies.
+        range: Range<u64>,
+        /// Offset into the file of its first byte.
+        offset: u64,
+        /// The file.
+        file: FileNumbers,
+    },
+}
+
+/// What the kernel knows a file by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileNumbers {
+    /// In its file system.
+    pub inode: u64,
+    /// The file system's, as the kernel itself writes it.
+    pub device: u64,
+}
+
+impl FileNumbers {
+    /// Those of a file.
+    pub fn of(file: &Metadata) -> Self {
+        let device = u64::from(major(file.dev())) << 20 | u64::from(minor(file.dev()));
+        Self { inode: file.ino(), device }
+    }
 }
 
 /// Bytes of a sample before its words.
@@ -200,6 +232,11 @@ impl<'a> Record<'a> {
             3 => notice(NoticeKind::Exec),
             4 => notice(NoticeKind::Exit),
             5 => notice(NoticeKind::Unmapped { address: u64_at(24)? }),
+            6 => notice(NoticeKind::Mapped {
+                range: u64_at(24)?..u64_at(32)?,
+                offset: u64_at(40)?,
+                file: FileNumbers { inode: u64_at(48)?, device: u64_at(56)? },
+            }),
             _ => None,
         }
     }

@@ -10,5 +10,5 @@ mod memory;
 mod tables;
 
 pub use kernel::{Clock, Counters, Kernel, KernelError, Settings, Sources, Unwinding};
-pub use layout::{Event, Notice, NoticeKind, PythonFrame, Record, SampleRecord};
+pub use layout::{Event, FileNumbers, Notice, NoticeKind, PythonFrame, Record, SampleRecord};
 pub use tables::{Full, Placed, Slice, Tables};

@@ -226,6 +226,14 @@ impl Image {
         let load = self.loads.iter().find(covers)?;
         Some(start.wrapping_sub(load.address.wrapping_add(offset).wrapping_sub(load.offset)))
     }
+
+    /// How far the addresses of its code are from its places in the file; `None` where that differs.
+    pub fn shift(&self) -> Option<u64> {
+        let mut shifts =
+            self.loads.iter().filter(|load| load.executable).map(|load| load.address.wrapping_sub(load.offset));
+        let shift = shifts.next()?;
+        shifts.all(|other| other == shift).then_some(shift)
+    }
 }
 
 /// A process's memory, as far as an image needs it.

@@ -52,6 +52,26 @@ fn short_programs_have_stacks() {
     assert!(named >= 30, "{named} of them are known by name");
 }
 
+/// Each of them is over after 4 ms, before anybody can read what it has mapped: the kernel finds out which files they are.
+#[test]
+fn programs_that_are_over_at_once_have_whole_stacks_and_names() {
+    if !possible() {
+        return;
+    }
+    let programs = Programs::new();
+    let program = programs.build("cases", "cases.c", CC);
+    let shell = "read _; for i in $(seq 200); do \"$0\" burn 0.004; done";
+    let mut recording = Recording::of_held(Held::by(Command::new("sh").args(["-c", shell]).arg(&program)), start(999));
+    let nameless = recording.share(|names| names.iter().any(|name| name.starts_with("0x")));
+    assert!(nameless < 5.0, "{nameless} % of the stacks go through unknown files");
+    let burning = recording.share(|names| names[0] == "burn");
+    assert!(burning > 40.0, "{burning} %");
+    let whole = recording.share(|names| names[0] == "burn" && names.last().is_some_and(|name| name == "_start"));
+    assert!(whole > burning * 0.97, "{whole} of {burning} % are whole");
+    let named = recording.processes.iter().filter(|process| process.executable.ends_with("/cases")).count();
+    assert!(named >= 150, "{named} of them are known by name");
+}
+
 #[test]
 fn code_that_is_loaded_later() {
     if !possible() {
