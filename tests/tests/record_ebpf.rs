@@ -44,7 +44,7 @@ fn c_without_frame_pointers_has_its_lines_and_shares() {
     ground.assert_whole(&report, 99, 1);
     assert_eq!(
         report.profile.notes.first().map(String::as_str),
-        Some("hot: with eBPF, any build"),
+        Some("hot: with eBPF and unwind tables"),
         "how it was recorded"
     );
     assert_eq!(report.profile.notes, ground.comments());

@@ -238,7 +238,7 @@ fn pkexec_makes_the_helper_root_for_one_recording() {
     let Some(installed) = Installed::new() else { return };
     let (ground, _) = Ground::c("hot");
     let output = record_by_pkexec(&installed, &ground, "YES");
-    assert_eq!(how(&output), "with eBPF, any build");
+    assert_eq!(how(&output), "with eBPF and unwind tables");
     assert_hot(&ground);
 }
 
