@@ -55,11 +55,15 @@ pub(super) async fn compare_with(
     base: Option<PathBuf>,
     normalize: bool,
 ) -> Result<Value, Error> {
-    let at = folder(&session.state(), None)?;
-    if !session.state().folders[at].has_profile() {
-        return Err(invalid("no profile is open to compare; run perflens.openProfile first"));
-    }
-    let Some(base) = base else { return offer(session, at, normalize).await };
+    let (at, scope) = {
+        let state = session.state();
+        let at = folder(&state, None)?;
+        if !state.folders[at].has_profile() {
+            return Err(invalid("no profile is open to compare; run perflens.openProfile first"));
+        }
+        (at, state.folders[at].scope().to_owned())
+    };
+    let Some(base) = base else { return offer(session, at, scope, normalize).await };
     let sides = if let Some(which) = base.to_str().and_then(Which::read) {
         let found = resolve(session, at, &which).await;
         found.map_err(|why| invalid(format!("{} can't be compared with: {why}", which.title())))?
@@ -69,17 +73,19 @@ pub(super) async fn compare_with(
         let base = Input::of_user(&base, &own.root, own.config()).map_err(|error| invalid(error.to_string()))?;
         Sides { new: None, base, title: None, detail: String::new() }
     };
-    Ok(show(session, at, sides, normalize))
+    Ok(show(session, &scope, sides, normalize))
 }
 
-/// Shows the comparison, and says with what.
-fn show(session: &Arc<Session>, at: usize, sides: Sides, normalize: bool) -> Value {
+/// Shows the comparison in a folder, known by its scope, as others may have come and gone while somebody chose or a
+/// server answered; and says with what.
+fn show(session: &Arc<Session>, scope: &Path, sides: Sides, normalize: bool) -> Value {
     let Sides { new, base, title, detail } = sides;
     let name = base.name();
-    {
+    let at = {
         let mut state = session.state();
         let state = &mut *state;
-        let Some(own) = state.folders.get_mut(at) else { return Value::Null };
+        let Some(at) = state.folders.iter().position(|own| own.scope() == scope) else { return Value::Null };
+        let own = &mut state.folders[at];
         if let Some(new) = new {
             own.chosen.profile = Some(Some(new));
         }
@@ -87,7 +93,8 @@ fn show(session: &Arc<Session>, at: usize, sides: Sides, normalize: bool) -> Val
         own.chosen.base = Some(Some(base));
         own.layers.set_for_session("query.normalize", json!(normalize));
         own.read_settings(&state.trust);
-    }
+        at
+    };
     session.load(at, Cause::Command);
     let Some(title) = title else { return Value::Null };
     let words = [shown(&name).into_owned(), detail.clone()].into_iter().filter(|words| !words.is_empty());
@@ -258,7 +265,7 @@ fn numbers(version: &str) -> Option<Vec<u64>> {
 }
 
 /// Offers what there is.
-async fn offer(session: &Arc<Session>, at: usize, normalize: bool) -> Result<Value, Error> {
+async fn offer(session: &Arc<Session>, at: usize, scope: PathBuf, normalize: bool) -> Result<Value, Error> {
     let mut offers: Vec<(Which, Sides)> = Vec::new();
     let mut missing: Vec<(Which, String)> = Vec::new();
     match shown_as(session, at) {
@@ -306,7 +313,7 @@ async fn offer(session: &Arc<Session>, at: usize, normalize: bool) -> Result<Val
         match session.editor.choose("perflens: compare with what?".to_owned(), titles.clone()).await {
             Ok(Some(choice)) => {
                 let Some(row) = titles.iter().position(|title| *title == choice) else { return };
-                show(&session, at, offers.swap_remove(row).1, normalize);
+                show(&session, &scope, offers.swap_remove(row).1, normalize);
             }
             Ok(None) => {}
             Err(CannotAsk) => {

@@ -314,7 +314,10 @@ fn offer_processes(
             Ok(Some(choice)) => {
                 let Some(row) = titles.iter().position(|title| *title == choice) else { return };
                 let target = Target::Process(found[row].pid);
-                if let Err(why) = session.record(at, &target, Some(seconds), event) {
+                // Folders may have come and gone meanwhile.
+                let at = session.state().folders.iter().position(|own| own.root == root);
+                let recorded = at.map_or(Ok(()), |at| session.record(at, &target, Some(seconds), event));
+                if let Err(why) = recorded {
                     session.editor.say(MessageType::ERROR, format!("perflens: {why}"));
                 }
             }
