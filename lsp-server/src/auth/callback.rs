@@ -8,6 +8,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use url::Url;
@@ -18,6 +19,8 @@ use crate::source::{SourceError, SourceErrorKind};
 const PATH: &str = "/callback";
 /// The largest head of a request.
 const MAX_HEAD: usize = 16 << 10;
+/// Connections at the same time.
+const MAX_SERVED: usize = 16;
 /// A browser that has connected has this long to ask.
 const HEAD_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a person may take.
@@ -52,11 +55,18 @@ impl Callback {
     /// Waits for the code that belongs to `state`.
     pub async fn code(&self, state: &str) -> Result<String, SourceError> {
         let wait = async {
+            // Browsers connect ahead of time and say nothing; the answer may come beside that.
+            let mut serving = FuturesUnordered::new();
             loop {
-                let stream = self.accept().await;
-                let answer = tokio::time::timeout(HEAD_PATIENCE, self.serve(stream, state)).await;
-                if let Ok(Some(answer)) = answer {
-                    return answer;
+                tokio::select! {
+                    stream = self.accept(), if serving.len() < MAX_SERVED => {
+                        serving.push(tokio::time::timeout(HEAD_PATIENCE, self.serve(stream, state)));
+                    }
+                    Some(served) = serving.next() => {
+                        if let Ok(Some(answer)) = served {
+                            return answer;
+                        }
+                    }
                 }
             }
         };
@@ -233,6 +243,23 @@ mod tests {
             };
             let (code, ()) = tokio::join!(callback.code("right"), asking);
             assert_eq!(code.unwrap(), "c 1");
+        });
+    }
+
+    /// As browsers do that expect to ask for more.
+    #[test]
+    fn a_connection_that_says_nothing_holds_nobody_up() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let callback = Callback::listen(0).await.unwrap();
+            let port = callback.port;
+            let silent = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
+            let both = async { tokio::join!(callback.code("right"), ask(port, GOOD)) };
+            // A silent connection is given up after ten seconds.
+            let (code, page) = tokio::time::timeout(HEAD_PATIENCE / 2, both).await.expect("it does not wait for that");
+            assert_eq!(code.unwrap(), "c 1");
+            assert!(page.contains("You are signed in"), "{page}");
+            drop(silent);
         });
     }
 

@@ -4,11 +4,13 @@
 //! their own (pprof); `string`, `file`, `function`, `location` look for an equal row first,
 //! for formats that repeat themselves (folded stacks, speedscope).
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::{
     Calls, File, FileId, FileKind, FuncId, Function, Label, Line, LocId, Locations, MapId, Mapping, Meta, Profile,
-    Samples, StrId, Strings, Sum, ValueType,
+    StrId, Strings, Sum, ValueType,
 };
 use crate::paths::clean;
 
@@ -58,7 +60,7 @@ impl ProfileBuilder {
                 start_columns: Vec::new(),
                 mappings: vec![Mapping::default()],
                 locations: Locations::default(),
-                samples: Samples::default(),
+                samples: Arc::default(),
                 calls: Calls::default(),
                 value_types: Vec::new(),
                 sums: Vec::new(),
@@ -106,7 +108,7 @@ impl ProfileBuilder {
     /// Replaces the value types, for formats that name them late. Only before the first sample.
     pub fn set_value_types(&mut self, value_types: Vec<ValueType>) {
         debug_assert!(self.profile.samples.is_empty());
-        self.profile.samples.values = vec![Vec::new(); value_types.len()];
+        Arc::make_mut(&mut self.profile.samples).values = vec![Vec::new(); value_types.len()];
         self.profile.meta.default_value_type = value_types.len().saturating_sub(1);
         self.profile.value_types = value_types;
     }
@@ -238,7 +240,7 @@ impl ProfileBuilder {
     /// # Panics
     /// When the number of values is not the number of value types.
     pub fn push_sample(&mut self, stack: &[LocId], values: &[i64], labels: &[Label]) -> Result<(), BuildError> {
-        let samples = &mut self.profile.samples;
+        let samples = Arc::make_mut(&mut self.profile.samples);
         assert_eq!(values.len(), samples.values.len(), "one value per value type");
         samples.frames.extend_from_slice(stack);
         samples.labels.extend_from_slice(labels);

@@ -19,6 +19,8 @@ mod merge;
 pub mod tables;
 mod work;
 
+use std::sync::Arc;
+
 pub use builder::{BuildError, ProfileBuilder};
 pub use ids::{FileId, FuncId, LocId, MapId, StrId};
 pub use merge::MergeError;
@@ -192,7 +194,8 @@ pub struct Profile {
     pub(crate) start_columns: Vec<u32>,
     pub(crate) mappings: Vec<Mapping>,
     pub(crate) locations: Locations,
-    pub(crate) samples: Samples,
+    /// Most of it all, and the same in profiles that only know other lines.
+    pub(crate) samples: Arc<Samples>,
     pub(crate) calls: Calls,
     pub(crate) value_types: Vec<ValueType>,
     pub(crate) sums: Vec<Sum>,

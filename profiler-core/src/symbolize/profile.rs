@@ -137,11 +137,13 @@ pub fn symbolize_profile(
     } else {
         Vec::new()
     };
-    if resolved == 0 && notes.is_empty() {
-        return Ok(SymbolizedProfile { profile: profile.with_notes(words), resolved, unresolved });
-    }
-    let profile = rebuild(profile, &found, notes)?.with_notes(words);
-    Ok(SymbolizedProfile { profile, resolved, unresolved })
+    let profile = match (found.is_empty(), notes.is_empty()) {
+        (true, true) => profile,
+        // The tables are what they were.
+        (true, false) => Profile { binary_notes: notes, ..profile },
+        (false, _) => rebuild(profile, &found, notes)?,
+    };
+    Ok(SymbolizedProfile { profile: profile.with_notes(words), resolved, unresolved })
 }
 
 pub(super) fn wanted(profile: &Profile, location: LocId, which: Which) -> bool {

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta";
 /// What a server sends of this many samples has about 20 MB.
-const SAMPLES: u32 = 330_000;
+const SAMPLES: u32 = 390_000;
 const ROUNDS: usize = 5;
 
 fn main() {

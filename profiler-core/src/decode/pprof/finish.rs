@@ -1,5 +1,7 @@
 //! The end of a pprof file: references become rows, and what can't be right is said.
 
+use std::sync::Arc;
+
 use super::super::{Context, DecodeError};
 use super::ids::Rows;
 use super::{Raw, wire};
@@ -201,7 +203,7 @@ fn push_samples(raw: &mut Raw, strings: Strings, builder: &mut ProfileBuilder) -
     let is_regular = (1..=count).zip(&raw.value_ends).all(|(row, &end)| row * width == end as usize);
     let frames: Vec<LocId> = std::mem::take(&mut raw.frames).into_iter().map(LocId).collect();
     if is_regular {
-        let samples = &mut builder.profile.samples;
+        let samples = Arc::make_mut(&mut builder.profile.samples);
         samples.values =
             (0..width).map(|column| raw.values.iter().skip(column).step_by(width).copied().collect()).collect();
         raw.values = Vec::new();
