@@ -261,9 +261,8 @@ fn a_server_that_says_when_to_come_back_is_asked_then_or_not_at_all() {
     );
 }
 
-#[test]
-fn an_answer_of_six_mebibytes_is_taken() {
-    let parca = FakeParca::start();
+/// A profile that nobody can pack into less, and the sum of its values.
+fn six_mebibytes() -> (String, i64) {
     let mut profile = "cpu/nanoseconds\n!period cpu/nanoseconds 1\n!duration 1\n".to_owned();
     let mut state = 1u64;
     let mut word = || {
@@ -274,9 +273,16 @@ fn an_answer_of_six_mebibytes_is_taken() {
         let name: Vec<String> = (0..256).map(|_| format!("{:x}", word())).collect();
         profile.extend(["f.go:1 n", &name.concat(), " = ", &line.to_string(), "\n"]);
     }
+    (profile, (0..3_000).sum())
+}
+
+#[test]
+fn an_answer_of_six_mebibytes_is_taken() {
+    let parca = FakeParca::start();
+    let (profile, total) = six_mebibytes();
     parca.parca().store("process_cpu", &[], seconds_ago(60), &profile);
     let (report, _) = report(&parca.http.url(""), &[CPU]);
-    assert_eq!(report.profile.total, (0..3_000).sum::<i64>());
+    assert_eq!(report.profile.total, total);
 }
 
 #[test]
@@ -348,6 +354,20 @@ fn the_real_server_agrees() {
             assert_eq!(report.profile.selected.unit, "nanoseconds", "samples come back as time");
             assert_eq!(report.line("work.go", 4).costs.flat, 30_000_000);
         }
+    }
+
+    // Libraries of gRPC refuse more than 4 MiB where nobody says otherwise.
+    let (large, total) = six_mebibytes();
+    let large = large.replacen("!period", &format!("!time {}\n!period", seconds_ago(30)), 1);
+    perflens_tests::mini::Mini::parse(&large).write_to(&file);
+    let output = Run::new(["push", file.to_str().unwrap(), "--server", &server, "--name", "large"]).output();
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    for grpc in [None, Some("--grpc")] {
+        let arguments: Vec<&str> = ["large:cpu:nanoseconds:cpu:nanoseconds:delta"].into_iter().chain(grpc).collect();
+        wait_for("what was pushed is there", &|| {
+            fetch(&server, &[&arguments[..], &["-o", "out.pb.gz"]].concat()).code == Some(0)
+        });
+        assert_eq!(report(&server, &arguments).0.profile.total, total);
     }
 
     // Scraped: two instances are their sum, a quarter of an hour is one snapshot of each.
