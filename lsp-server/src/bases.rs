@@ -10,8 +10,7 @@
 
 use std::path::PathBuf;
 
-use crate::config::Task;
-use crate::runnable::{Order, Work};
+use crate::runnable::{Earlier, Work};
 
 /// Which base is meant. What a user writes for it stands instead of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,38 +98,11 @@ pub struct Before {
     /// What is kept beside the recording, which may be gone by the time that new ones have been made.
     pub beside: serde_json::Value,
     /// Its program.
-    pub program: PathBuf,
+    pub earlier: Earlier,
     /// SHA-256 of that, in hex.
     pub hash: String,
-    /// Its arguments.
-    pub arguments: Vec<String>,
-    /// What was added to its environment, as `NAME=VALUE`.
-    pub environment: Vec<String>,
-    /// Where it ran.
-    pub folder: PathBuf,
     /// The work that was done.
     pub work: Work,
-}
-
-impl Before {
-    /// The order that runs this program instead of what an order builds, as a task does.
-    pub fn order(&self, now: &Order) -> Order {
-        let mut run: Vec<String> = Vec::new();
-        if !self.environment.is_empty() {
-            run.push("env".to_owned());
-            run.extend(self.environment.iter().cloned());
-        }
-        run.push(self.program.to_string_lossy().into_owned());
-        run.extend(self.arguments.iter().cloned());
-        let task = Task {
-            file: now.file.clone(),
-            function: Some(now.runnable.name.clone()),
-            build: Vec::new(),
-            run,
-            folder: Some(self.folder.clone()),
-        };
-        Order { task: Some(task), ..now.clone() }
-    }
 }
 
 /// What a recording is of.
@@ -147,17 +119,22 @@ pub enum Ran {
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(crate) use recorded::before_of;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-pub use recorded::{before_now, find, is_recording, is_same_program, mark_base_run, offers, ran};
+pub use recorded::{before_now, find, is_recording, is_same_program, mark_base_run, offers, ran, work_of};
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-pub use unrecorded::{before_now, find, is_recording, is_same_program, mark_base_run, offers, ran};
+pub use unrecorded::{before_now, find, is_recording, is_same_program, mark_base_run, offers, ran, work_of};
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 mod unrecorded {
     use std::io;
     use std::path::Path;
 
-    use super::{Before, Found, Offer, Ran, Which};
+    use super::{Before, Found, Offer, Ran, Which, Work};
+
+    /// Nothing is recorded here.
+    pub fn work_of(_: &Path) -> Option<Work> {
+        None
+    }
 
     /// Nothing is recorded here.
     ///
@@ -181,7 +158,7 @@ mod unrecorded {
     ///
     /// # Errors
     /// Never.
-    pub fn mark_base_run(_: &Path, _: &Before) -> io::Result<()> {
+    pub fn mark_base_run(_: Option<&Path>, _: &Path, _: &Path, _: &Before) -> io::Result<()> {
         Ok(())
     }
 
@@ -212,7 +189,7 @@ mod recorded {
 
     use sha2::{Digest, Sha256};
 
-    use super::{Before, Found, Offer, Ran, Which};
+    use super::{Before, Earlier, Found, Offer, Ran, Which, Work};
     use crate::anchor::git::Repository;
     use crate::record::store::{About, Kept, Store, Text, hex, is_recording as is_in_store, rewrite_about};
     use crate::when;
@@ -308,7 +285,8 @@ mod recorded {
             format!("the program of {name} from before the edit is not kept any more; profile its base again")
         })?;
         let Kept { hash, arguments, environment, folder } = kept.clone();
-        Ok(Before { beside, program, hash, arguments, environment, folder, work: about.work })
+        let earlier = Earlier { program, arguments, environment, folder, under: about.under.clone() };
+        Ok(Before { beside, earlier, hash, work: about.work })
     }
 
     /// Whether a profile is a recording of ours.
@@ -330,17 +308,24 @@ mod recorded {
         About::read(recording).and_then(|about| about.kept).is_some_and(|kept| kept.hash == before.hash)
     }
 
-    /// Says of a recording that it is of a program from before: its texts are those of then.
+    /// The work that was done in a recording.
+    pub fn work_of(recording: &Path) -> Option<Work> {
+        About::read(recording).map(|about| about.work)
+    }
+
+    /// Says of a recording that it is of a program from before: what it ran and its texts are those of then.
     ///
     /// # Errors
     /// It can't be written.
-    pub fn mark_base_run(recording: &Path, before: &Before) -> io::Result<()> {
+    pub fn mark_base_run(recordings: Option<&Path>, root: &Path, recording: &Path, before: &Before) -> io::Result<()> {
         let gone = || io::Error::other("what is kept beside it is gone");
         let then: About = serde_json::from_value(before.beside.clone())?;
         let mut about = About::read(recording).ok_or_else(gone)?;
         (about.commit, about.branch, about.dirty) = (then.commit, then.branch, then.dirty);
-        (about.files, about.is_base_run) = (then.files, true);
-        rewrite_about(recording, &about)
+        (about.files, about.ran, about.kept) = (then.files, then.ran, then.kept);
+        rewrite_about(recording, &about)?;
+        let store = recordings.map(|recordings| Store::new(recordings, root));
+        store.zip(about.kept).map_or(Ok(()), |(store, kept)| store.ran_again(&kept))
     }
 
     impl Known {

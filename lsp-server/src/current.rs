@@ -28,7 +28,7 @@ use sha2::{Digest, Sha256};
 use crate::anchor::commit;
 use crate::config::PathRule;
 use crate::config::trust::{create_private, others_can_write};
-use crate::loader::{Input, Part, Wish};
+use crate::loader::{Input, Part, RunPair, Wish};
 use crate::mcp::consent::Consents;
 use crate::state::view::View;
 
@@ -57,6 +57,9 @@ pub struct Current {
     parts: Vec<PartFile>,
     /// What it is compared with.
     pub base: Option<Side>,
+    /// Pairs of runs that both are the first of.
+    #[serde(default)]
+    runs: Vec<RunPair>,
     normalize: bool,
     /// The value type, `cpu/nanoseconds`.
     value_type: String,
@@ -128,7 +131,7 @@ impl Current {
                 None => None,
             },
             base_title: None,
-            runs: Vec::new(),
+            runs: self.runs.clone(),
             normalize: self.normalize,
             value_type: Some(self.value_type.clone()),
             filters,
@@ -310,6 +313,7 @@ fn write(shown: &Path, root: &Path, view: Option<&View>, consents: &Consents) ->
         schema: SCHEMA,
         workspace: root,
         parts: parts.map(|part| PartFile { file: part.profile.clone(), service: part.service.clone() }).collect(),
+        runs: wish.runs.clone(),
         normalize: wish.normalize,
         value_type: view.analysis.selected().to_string(),
         filters: wish.filters.iter().map(ToString::to_string).collect(),

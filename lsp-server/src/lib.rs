@@ -31,4 +31,6 @@ pub mod source;
 pub mod state;
 pub mod symbols;
 pub mod transport;
+pub mod turns;
+pub mod watched;
 mod when;

@@ -283,7 +283,9 @@ fn a_benchmark_of_criterion_is_verified_per_iteration() {
     if !is_root() {
         return;
     }
-    let work = Work::untrusted_with("criterion", &[("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")))]);
+    let temporary = temporary();
+    let environment = [("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR"))), ("TMPDIR", temporary.path())];
+    let work = Work::untrusted_with("criterion", &environment);
     work.trust();
     let before = work.assistant.ask("record", &json!({ "name": "sums/both" }));
     let iterations = |answer: &Value| answer["recording"]["iterations_per_run"].as_u64().unwrap_or_default();
@@ -295,6 +297,12 @@ fn a_benchmark_of_criterion_is_verified_per_iteration() {
     assert!(iterations(&after) > 100 && iterations(&after) != iterations(&before), "{after:#}");
     assert!(word(&after, "summary").contains("set-up"), "{after:#}");
     assert_halved(&after, "hot", "steady");
+    // In turns as well, each run with iterations of its own; and what it keeps of them goes with the run.
+    let judged = work.assistant.ask("verify", &json!({ "base": id(&before), "pairs": 3 }));
+    assert_halved_in_turns(&judged, "hot", "steady", "sums/both");
+    let left: Vec<PathBuf> =
+        fs::read_dir(temporary.path()).expect("it is there").flatten().map(|at| at.path()).collect();
+    assert!(!left.iter().any(|path| path.join("criterion").exists()), "{left:?}");
 }
 
 #[test]
@@ -309,6 +317,83 @@ fn a_benchmark_of_go_is_verified_with_the_same_iterations() {
     let after = work.assistant.ask("verify", &json!({ "base": id(&before) }));
     assert_eq!(after["recording"]["iterations_per_run"], before["recording"]["iterations_per_run"]);
     assert_halved(&after, "Hot", "Steady");
+}
+
+/// What a benchmark or a program does is judged by value when it is run in turns as well: that everything became
+/// faster is no change of anything's share.
+#[test]
+fn benchmarks_and_programs_in_turns_are_judged_by_value() {
+    if !is_root() {
+        return;
+    }
+    let benchmark = Work::in_project("go");
+    let before = benchmark.assistant.ask("record", &json!({ "name": "BenchmarkSums" }));
+    benchmark.replace("sums.go", "2*rounds", "1*rounds");
+    let judged = benchmark.assistant.ask("verify", &json!({ "base": id(&before), "pairs": 3 }));
+    assert_halved_in_turns(&judged, "Hot", "Steady", "BenchmarkSums");
+    let sum = id(&judged);
+    // An id is of all runs: who asks by it gets what `verify` was about, and not the first pair.
+    let again = benchmark.assistant.ask("compare", &json!({ "profile": sum, "base": judged["base"]["profile_id"] }));
+    assert_eq!([&again["profile"], &again["base"]], [&judged["profile"], &judged["base"]], "{again:#}");
+    assert!(
+        row(&again, |row| row["function"].as_str().is_some_and(|name| name.ends_with(".Hot")))
+            .is_some_and(|row| row["verdict"] == "improved"),
+        "{again:#}"
+    );
+    let spots = benchmark.assistant.ask("hot_spots", &json!({ "profile": sum }));
+    assert_eq!(spots["profile"], judged["profile"], "{spots:#}");
+    // The last run was the base's; what is the latest is what there is now.
+    let latest = benchmark.assistant.ask("overview", &json!({ "profile": "recording:latest" }));
+    let names: Vec<String> = recordings(benchmark.home.path())
+        .into_iter()
+        .filter(|path| about(path)["isBaseRun"] == false)
+        .map(|path| path.file_name().expect("a name").to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(latest["profile"]["name"].as_str(), names.last().map(String::as_str), "{names:?}");
+    drop(benchmark);
+
+    let program = Work::in_project("rust");
+    let main = "fn main() {\n    let rounds = std::hint::black_box(300_000_000);\n    \
+                assert_ne!(hot_sums::hot(rounds), hot_sums::steady(rounds));\n}\n";
+    fs::write(program.path("src/main.rs"), main).expect("it can be written");
+    let before = program.assistant.ask("record", &json!({ "name": "main", "file": "src/main.rs" }));
+    program.replace("src/lib.rs", "0..2 * rounds", "0..1 * rounds");
+    let judged = program.assistant.ask("verify", &json!({ "base": id(&before), "pairs": 3 }));
+    assert_halved_in_turns(&judged, "hot", "steady", "main");
+}
+
+/// What is beside a recording.
+fn about(recording: &Path) -> Value {
+    let beside = recording.to_string_lossy().replace(".pb.gz", ".json");
+    serde_json::from_slice(&fs::read(beside).expect("it is there")).expect("JSON")
+}
+
+/// The same as [`assert_halved`], of several pairs, and all of it became faster.
+#[track_caller]
+fn assert_halved_in_turns(answer: &Value, hot: &str, steady: &str, name: &str) {
+    assert_halved(answer, hot, steady);
+    let said = word(answer, "summary");
+    assert!(said.starts_with("Everything improved: ") && !said.contains("can't be judged"), "{said}");
+    assert!(said.contains(&format!("Judged by 3 pairs of runs in turns, the first: {name}: ")), "{said}");
+}
+
+/// What a recorder, a program or a test says of this machine goes on without its user.
+#[test]
+fn what_is_said_of_a_recording_names_nobodys_home() {
+    if !is_root() {
+        return;
+    }
+    let work = Work::in_project("go");
+    work.replace(
+        "sums_test.go",
+        "t.Fatal(\"it is never seven\")",
+        "t.Fatal(\"not in \" + os.Getenv(\"HOME\") + \"/x\")",
+    );
+    let home = work.home.path().to_string_lossy().into_owned();
+    let answer = work.assistant.ask("record", &json!({ "name": "TestFails" }));
+    assert!(word(&answer, "summary").contains("not in ~/x"), "{answer:#}");
+    assert!(answer["recording"]["output"].to_string().contains("not in ~/x"), "{answer:#}");
+    assert!(!answer.to_string().contains(&home), "{answer:#}");
 }
 
 /// Where nothing can be recorded, the languages' own profilers are used, and that is said.

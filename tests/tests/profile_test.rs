@@ -168,6 +168,12 @@ impl Project {
     }
 }
 
+/// What is beside a recording.
+fn about(recording: &Path) -> Value {
+    let beside = recording.to_string_lossy().replace(".pb.gz", ".json");
+    serde_json::from_slice(&std::fs::read(beside).expect("it is there")).expect("JSON")
+}
+
 fn messages(client: &Client) -> Vec<String> {
     let all = client.received("window/showMessage");
     all.iter().map(|message| message["message"].as_str().unwrap_or_default().to_owned()).collect()
@@ -363,15 +369,7 @@ fn a_benchmark_in_go_does_the_same_work_again() {
     let mut project = project("go", "sums_test.go");
     project.profile("func BenchmarkSums");
     project.profile("func BenchmarkSums");
-    let works: Vec<Value> = project
-        .recordings()
-        .iter()
-        .map(|path| {
-            let beside = path.to_string_lossy().replace(".pb.gz", ".json");
-            let about: Value = serde_json::from_slice(&std::fs::read(beside).unwrap()).unwrap();
-            about["work"].clone()
-        })
-        .collect();
+    let works: Vec<Value> = project.recordings().iter().map(|path| about(path)["work"].clone()).collect();
     assert_eq!(works.len(), 2);
     assert!(works[0]["iterations"].as_u64() > Some(1), "{works:?}");
     assert_eq!(works[0], works[1]);
@@ -584,6 +582,14 @@ fn base_and_new_run_in_turns_and_are_judged_by_all_pairs() {
     let status = project.client.command("perflens.showStatus", json!([]));
     assert!(status[0]["text"].as_str().unwrap().ends_with("vs before my edit, 3 pairs of runs"), "{status:#}");
     assert_eq!(project.recordings().len(), 7);
+    // Which of them are of one set is known beside them, so that they are no part of what the user has recorded.
+    let abouts: Vec<Value> = project.recordings().iter().map(|path| about(path)).collect();
+    assert_eq!(abouts[0]["set"], Value::Null);
+    assert!(
+        abouts[1..].iter().all(|about| about["set"].is_string() && about["set"] == abouts[1]["set"]),
+        "{abouts:#?}"
+    );
+    assert_eq!(abouts.iter().filter(|about| about["isBaseRun"] == true).count(), 3, "{abouts:#?}");
     let hover = |project: &mut Project, text: &str| {
         let position = json!({ "line": line_of(&project.file, text), "character": 3 });
         let asked = json!({ "textDocument": { "uri": uri }, "position": position });

@@ -19,17 +19,17 @@ use profiler_core::view::data;
 use profiler_core::view::document::{Document, Sentence};
 use profiler_core::view::hotspots::{self, By, Options};
 use profiler_ebpf::protocol::{EventKind, Method};
-use serde_json::json;
 
 use super::load::{groups, open_workspace};
 use super::{Failure, convert, output, roots, signals};
 use crate::config::places::Places;
 use crate::record::held::CommandLine;
 use crate::record::helper::Elevation;
-use crate::record::repeat::{self, Report};
+use crate::record::repeat;
 use crate::record::run::{Request, Streams, Target};
 use crate::record::{Commission, Done, Job, Ui, in_words, perform, profile_test};
 use crate::shell;
+use crate::watched::{self, Line, Report, Tested};
 
 /// Longer orders are none.
 const MAX_ORDER: u64 = 1 << 20;
@@ -339,29 +339,36 @@ fn ordered() -> Result<(), Failure> {
 fn tell_end(done: Result<Done, String>) {
     match done {
         Ok(done) => {
-            let tested = done.tested.as_ref().map(|tested| {
-                json!({
-                    "runs": tested.report.runs, "samplesUnder": tested.samples_under,
-                    "under": tested.under.as_ref().map(ToString::to_string),
-                    "failure": tested.report.in_words(&done.program),
-                })
+            let tested = done.tested.as_ref().map(|tested| Tested {
+                runs: tested.report.runs,
+                samples_under: tested.samples_under,
+                under: tested.under.as_ref().map(ToString::to_string),
+                failure: tested.report.in_words(&done.program),
             });
-            let status = done.status.filter(|status| !status.success()).map(in_words);
-            tell(&json!({
-                "done": {
-                    "path": done.path, "how": done.how, "notes": done.notes, "samples": done.samples,
-                    "elapsedMs": u64::try_from(done.elapsed.as_millis()).unwrap_or(u64::MAX),
-                    "program": done.program, "status": status, "tested": tested,
-                }
+            tell(&Line::Done(watched::Done {
+                path: done.path,
+                how: done.how,
+                notes: done.notes,
+                samples: done.samples,
+                elapsed_ms: milliseconds(done.elapsed),
+                program: done.program,
+                status: done.status.filter(|status| !status.success()).map(in_words),
+                tested,
             }));
         }
-        Err(why) => tell(&json!({ "failed": why })),
+        Err(why) => tell(&Line::Failed(why)),
     }
 }
 
-fn tell(line: &serde_json::Value) {
-    // Whoever does not read any more has closed our input as well.
-    let _ = writeln!(io::stdout(), "{line}");
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn tell(line: &Line) {
+    if let Ok(line) = serde_json::to_string(line) {
+        // Whoever does not read any more has closed our input as well.
+        let _ = writeln!(io::stdout(), "{line}");
+    }
 }
 
 struct Lines {
@@ -371,33 +378,32 @@ struct Lines {
 
 impl Ui for Lines {
     fn under(&mut self, filter: &Filter) {
-        tell(&json!({ "under": filter.to_string() }));
+        tell(&Line::Under(filter.to_string()));
     }
 
     fn note(&mut self, sentence: &str) {
-        tell(&json!({ "note": sentence }));
+        tell(&Line::Note(sentence.to_owned()));
     }
 
     fn building(&mut self, command: &str) {
-        tell(&json!({ "building": command }));
+        tell(&Line::Building(command.to_owned()));
     }
 
     fn begun(&mut self, how: &str) {
-        tell(&json!({ "begun": how }));
+        tell(&Line::Begun(how.to_owned()));
     }
 
     fn progress(&mut self, elapsed: Duration, samples: u64) {
-        let elapsed = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-        tell(&json!({ "progress": { "elapsedMs": elapsed, "samples": samples } }));
+        tell(&Line::Progress { elapsed_ms: milliseconds(elapsed), samples });
     }
 
     fn written(&mut self, path: &Path) {
-        tell(&json!({ "written": path }));
+        tell(&Line::Written(path.to_owned()));
     }
 
     fn ended(&mut self, report: &Report) {
         if self.is_detailed {
-            tell(&json!({ "ended": report }));
+            tell(&Line::Ended(report.clone()));
         }
     }
 }

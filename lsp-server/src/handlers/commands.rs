@@ -79,12 +79,15 @@ pub async fn run(session: &Arc<Session>, call: CommandCall) -> Result<Value, Err
             session.load(folder, Cause::Command);
         }
         CommandCall::Record { target, seconds, event } => return record(session, target, seconds, event),
-        CommandCall::ProfileTest { file, line, name } => return profile_test(session, file, line, name.as_deref()),
+        CommandCall::ProfileTest { file, line, name } => {
+            return profile_test(session, file, line, name.as_deref()).await;
+        }
         CommandCall::ProfileInTurns { file, line, name, pairs } => {
             let (path, offers, file) = offers(session, file)?;
             let offer = offer_at(&offers, line.unwrap_or(1), name.as_deref(), &file)?;
             let result = json!({ "name": offer.runnable.name, "kind": offer.runnable.kind });
-            session.profile_in_turns(&path, offer.clone(), pairs.unwrap_or(turns::PAIRS)).map_err(invalid)?;
+            let pairs = pairs.unwrap_or(turns::PAIRS);
+            session.profile_in_turns(&path, offer.clone(), pairs).await.map_err(invalid)?;
             return Ok(result);
         }
         CommandCall::StopRecording {} => {
@@ -245,7 +248,7 @@ fn titled(Offer { runnable, .. }: &Offer) -> String {
 }
 
 /// Profiles what is at a line or of a name; offers what the file has when none is named.
-fn profile_test(
+async fn profile_test(
     session: &Arc<Session>,
     file: Option<String>,
     line: Option<u32>,
@@ -255,7 +258,7 @@ fn profile_test(
     if line.is_some() || named.is_some() {
         let offer = offer_at(&offers, line.unwrap_or(1), named, &name)?;
         let result = json!({ "name": offer.runnable.name, "kind": offer.runnable.kind });
-        session.profile_test(&path, offer.clone()).map_err(invalid)?;
+        session.profile_test(&path, offer.clone()).await.map_err(invalid)?;
         return Ok(result);
     }
     let offers: Vec<Offer> = offers.into_iter().take(CHOICES).collect();
@@ -267,7 +270,7 @@ fn profile_test(
         match session.editor.choose("perflens: profile what?".to_owned(), titles.clone()).await {
             Ok(Some(choice)) => {
                 let Some(row) = titles.iter().position(|title| *title == choice) else { return };
-                if let Err(why) = session.profile_test(&path, offers[row].clone()) {
+                if let Err(why) = session.profile_test(&path, offers[row].clone()).await {
                     session.editor.say(MessageType::ERROR, format!("perflens: {why}"));
                 }
             }

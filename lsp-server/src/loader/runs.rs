@@ -9,18 +9,27 @@ use profiler_core::cancel::CancelFlag;
 use profiler_core::decode::Limits;
 use profiler_core::paths::Workspace;
 use profiler_core::profile::Profile;
+use serde::{Deserialize, Serialize};
 
 use super::{Failure, Input, Known, Profiles, Wish, compare, evidence_of, in_source, placed, read};
 use crate::anchor::Opened;
 use crate::symbols::Places;
 
 /// A pair of recordings that were made in turns.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunPair {
     /// Of the base.
     pub base: PathBuf,
     /// Of the new version.
     pub new: PathBuf,
+}
+
+impl RunPair {
+    /// The same with the sides exchanged.
+    #[must_use]
+    pub fn turned(&self) -> Self {
+        Self { base: self.new.clone(), new: self.base.clone() }
+    }
 }
 
 /// A recording, with lines where this machine knows them.

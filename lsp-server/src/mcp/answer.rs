@@ -184,13 +184,14 @@ impl Page {
         Ok(if at < count { page.go_on(cursor, at, count - at) } else { page })
     }
 
-    /// Adds as many rows as fit; what is more has another tool.
+    /// Adds as many of all rows as fit, so many at most; what is more has another tool.
     pub(super) fn some_rows<'a>(
         self,
         count: usize,
+        most: usize,
         row: impl FnMut(usize) -> Result<Row<'a>, Refusal>,
     ) -> Result<Self, Refusal> {
-        let (mut page, at) = self.filled(0, count, row)?;
+        let (mut page, at) = self.filled(0, count.min(most), row)?;
         page.more = (at < count).then(|| count - at);
         Ok(page)
     }

@@ -29,7 +29,7 @@ use crate::config::places::Places;
 use crate::config::toml_file::TomlFile;
 use crate::config::trust::TrustStore;
 use crate::current::{Current, hex};
-use crate::loader::{self, Failure, Given, Input, Profiles, Wish};
+use crate::loader::{self, Failure, Given, Input, Profiles, RunPair, Wish};
 use crate::state::folder::Folder;
 
 /// How many loaded profiles are kept.
@@ -132,11 +132,19 @@ impl Desk {
         Current::read(&self.places.shown()?, root)
     }
 
-    /// Names of the workspace's recordings, the newest first.
+    /// The workspace's recordings, the newest first; without those of programs from before an edit.
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     fn recordings(&self, root: &Path) -> Vec<PathBuf> {
+        use crate::record::store::{About, Store};
         let Some(all) = &self.places.recordings else { return Vec::new() };
-        crate::record::store::Store::new(all, root).list().into_iter().map(|(path, _)| path).collect()
+        let is_of_now = |path: &PathBuf| !About::read(path).is_some_and(|about| about.is_base_run);
+        Store::new(all, root).list().into_iter().map(|(path, _)| path).filter(is_of_now).collect()
+    }
+
+    /// The folder of all recordings.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    pub(super) fn all_recordings(&self) -> Option<PathBuf> {
+        self.places.recordings.clone()
     }
 
     #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
@@ -336,6 +344,14 @@ impl Desk {
             if base.wish.parts.len() > 1 {
                 return Err(Refusal::Arguments("the sum of several services can't be a `base`".to_owned()));
             }
+            let turned: Vec<RunPair> = base.wish.runs.iter().map(RunPair::turned).collect();
+            if subject.wish.runs != turned {
+                return Err(Refusal::Arguments(
+                    "runs in turns compare only with the runs that they took turns with: both `profile_id` are in the \
+                     answer of `verify`; for another comparison name a `recording:NAME`"
+                        .to_owned(),
+                ));
+            }
             subject.wish.base = Some(base.wish.profile);
             subject.wish.normalize = false;
         }
@@ -355,7 +371,7 @@ impl Desk {
     pub(super) fn open_in_turns(
         &self,
         question: &Question,
-        runs: Vec<loader::RunPair>,
+        runs: Vec<RunPair>,
         cancel: &CancelFlag,
     ) -> Result<Arc<Seen>, Refusal> {
         let root = self.workspace();
@@ -363,6 +379,8 @@ impl Desk {
         let mut subject = self.file(&root, &first.new, "recording")?;
         subject.wish.base = Some(Input::File(first.base.clone()));
         subject.wish.normalize = false;
+        let (name, count) = (subject.wish.profile.name(), runs.len());
+        subject.name = Some(format!("{name} and {} more runs", count.saturating_sub(1))).filter(|_| count > 1);
         subject.wish.runs = runs;
         self.load(&root, &subject, question, cancel)
     }
@@ -407,11 +425,7 @@ impl Desk {
         }
         let failed = |failure: Failure| match failure {
             Failure::Cancelled => Refusal::Failed("it was cancelled".to_owned()),
-            Failure::Failed(why) => {
-                // Files of the workspace are named as the assistant does.
-                let why = why.replace(&format!("{}/", root.display()), "");
-                Refusal::Failed(self.private.clean(&shown_within(&why, MAX_SENTENCE)))
-            }
+            Failure::Failed(why) => Refusal::Failed(shown_within(&self.clean(root, &why), MAX_SENTENCE).into_owned()),
         };
         let (view, _) = loader::load(&wish, &Given::default(), &self.profiles, cancel).map_err(failed)?;
         if self.identify(&wish, cancel)? != (id.clone(), base_id.clone()) {
@@ -422,13 +436,15 @@ impl Desk {
             ids.clear();
         }
         let plain =
-            |wish: &Wish, profile: Input, parts| Wish { profile, parts, base: None, runs: Vec::new(), ..wish.clone() };
-        let own = plain(&subject.wish, subject.wish.profile.clone(), subject.wish.parts.clone());
+            |wish: &Wish, profile: Input, parts, runs| Wish { profile, parts, runs, base: None, ..wish.clone() };
+        let (parts, runs) = (subject.wish.parts.clone(), subject.wish.runs.clone());
+        let own = plain(&subject.wish, subject.wish.profile.clone(), parts, runs);
         ids.insert(id.clone(), Subject { wish: own, ..subject.clone() });
         if let (Some(id), Some(base)) = (&base_id, &wish.base) {
             let measured = base.file().map(|path| self.measured(root, path)).unwrap_or_default();
             let data = if base.file().is_some() { Data::Local } else { Data::Server };
-            let wish = plain(&subject.wish, base.clone(), Vec::new());
+            let turned = subject.wish.runs.iter().map(RunPair::turned).collect();
+            let wish = plain(&subject.wish, base.clone(), Vec::new(), turned);
             ids.entry(id.clone()).or_insert_with(|| Subject { wish, data, measured, name: None, ..subject.clone() });
         }
         drop(ids);
@@ -448,6 +464,11 @@ impl Desk {
         Ok(seen)
     }
 
+    /// A text as an assistant may have it: without people, and with files of the workspace named as they are there.
+    pub(super) fn clean(&self, root: &Path, text: &str) -> String {
+        self.private.clean(&text.replace(&format!("{}/", root.display()), ""))
+    }
+
     /// The ids of a profile and its base.
     fn identify(&self, wish: &Wish, cancel: &CancelFlag) -> Result<(String, Option<String>), Refusal> {
         let hash = |path: &Path| -> Result<String, Refusal> {
@@ -463,9 +484,17 @@ impl Desk {
         };
         let named = |hash: &str| format!("{ID}{}", &hash[..16]);
         let of = |input: &Input| input.file().map(|path| hash(path).map(|hash| named(&hash))).transpose();
+        let of_all = |paths: &mut dyn Iterator<Item = &PathBuf>| -> Result<String, Refusal> {
+            let hashes: Vec<String> = paths.map(|path| hash(path)).collect::<Result<_, _>>()?;
+            Ok(named(&hex(&Sha256::digest(hashes.concat()))))
+        };
+        if !wish.runs.is_empty() {
+            let id = of_all(&mut wish.runs.iter().map(|pair| &pair.new))?;
+            let base = wish.base.as_ref().map(|_| of_all(&mut wish.runs.iter().map(|pair| &pair.base)));
+            return Ok((id, base.transpose()?));
+        }
         let id = if wish.parts.len() > 1 {
-            let hashes: Vec<String> = wish.parts.iter().map(|part| hash(&part.profile)).collect::<Result<_, _>>()?;
-            named(&hex(&Sha256::digest(hashes.concat())))
+            of_all(&mut wish.parts.iter().map(|part| &part.profile))?
         } else {
             of(&wish.profile)?.unwrap_or_default()
         };

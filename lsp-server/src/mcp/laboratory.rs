@@ -12,18 +12,18 @@ use super::Refusal;
 use super::answer::Page;
 use super::desk::Desk;
 use super::policy::Data;
-use super::running::{self, Done, Found, Recorded};
+use super::running::{self, Found, Recorded};
 use super::turn::Turn;
-use crate::bases;
 use crate::config::Task;
 use crate::loader::RunPair;
 use crate::record::Commission;
 use crate::record::profile_test::OTHER_MACHINE;
-use crate::record::repeat::Report;
 use crate::record::store::{About, Ran, machine};
-use crate::runnable::{Order, Work};
+use crate::runnable::Order;
 use crate::session::profile_test::not_trusted;
 use crate::state::folder::Folder;
+use crate::turns::{self, Side, Turns};
+use crate::watched::{Done, Report};
 
 /// Lines of the end of a test's output that are told, and characters of each.
 const MAX_LINES: usize = 20;
@@ -101,74 +101,59 @@ pub(super) fn check(desk: &Desk, root: &Path, folder: &Folder) -> Result<(), Ref
     not_trusted(folder).map_or(Ok(()), |why| Err(Refusal::Forbidden(why)))
 }
 
-/// Runs and records it.
-pub(super) fn record(
-    desk: &Desk,
-    found: &Found,
-    root: &Path,
-    work: Option<Work>,
-    against: Option<&Ran>,
-    turn: &Turn,
-) -> Result<Outcome, Refusal> {
-    run(desk, found, Order { work, ..found.order(root) }, against, turn)
-}
-
 /// Has the base's program and the new one take turns, so many pairs of them; the new one was recorded once.
 pub(super) fn in_turns(
     desk: &Desk,
     found: &Found,
-    base: &Base,
+    mut turns: Turns,
     first: &Recording,
-    pairs: u32,
+    (pairs, against): (u32, &Ran),
     turn: &Turn,
 ) -> Result<Vec<RunPair>, Refusal> {
-    let root = desk.workspace();
-    let before = desk.before(&root, base)?;
-    let order = Order { work: Some(base.about.work), ..found.order(&root) };
-    let base_order = before.order(&order);
-    let (mut new, mut old) = (vec![first.done.path.clone()], Vec::new());
-    for pair in 0..pairs {
-        // First the one, then the other: what grows over time favours neither.
-        let is_base_first = pair % 2 == 1;
-        for is_base in [is_base_first, !is_base_first] {
-            if pair == 0 && !is_base {
-                continue;
-            }
-            let what = if is_base { "base" } else { "new" };
-            turn.tell(format!("pair {} of {pairs}: {what}", pair + 1));
-            let (order, against) = if is_base { (&base_order, None) } else { (&order, Some(&base.about.ran)) };
-            let Outcome::Recorded(recording) = run(desk, found, order.clone(), against, turn)? else {
-                return Err(Refusal::Failed(format!("{what}: it failed when it was run once more")));
-            };
-            if let Some(failure) = recording.failure() {
-                return Err(Refusal::Failed(format!("{what}, run once more: {failure}")));
-            }
-            if is_base {
-                let marked = bases::mark_base_run(&recording.done.path, &before);
-                marked.map_err(|error| Refusal::Failed(format!("{}: {error}", recording.done.path.display())))?;
-                old.push(recording.done.path);
-            } else {
-                new.push(recording.done.path);
-            }
+    let name = found.name();
+    turns.take(Side::New, first.done.path.clone()).map_err(|why| Refusal::Failed(format!("{name}: {why}")))?;
+    for run in turns::order(pairs, Side::New).skip(1) {
+        let (side, what) = (run.side, run.side.word());
+        turn.tell(format!("pair {} of {pairs}: {what}", run.pair));
+        let against = (side == Side::New).then_some(against);
+        let order = turns.ordered(side).clone();
+        let Outcome::Recorded(recording) = record(desk, found, order, against, turn)? else {
+            return Err(Refusal::Failed(format!("{what}: it failed when it was run once more")));
+        };
+        if let Some(failure) = recording.failure() {
+            return Err(Refusal::Failed(format!("{what}, run once more: {failure}")));
         }
+        turns.take(side, recording.done.path).map_err(|why| Refusal::Failed(format!("{name}, {what}: {why}")))?;
     }
-    Ok(old.into_iter().zip(new).map(|(base, new)| RunPair { base, new }).collect())
+    Ok(turns.pairs())
 }
 
-fn run(desk: &Desk, found: &Found, order: Order, against: Option<&Ran>, turn: &Turn) -> Result<Outcome, Refusal> {
+/// Runs and records what is ordered.
+pub(super) fn record(
+    desk: &Desk,
+    found: &Found,
+    order: Order,
+    against: Option<&Ran>,
+    turn: &Turn,
+) -> Result<Outcome, Refusal> {
     let _alone = alone(turn)?;
     let root = order.root.clone();
     let commission = Commission { order, against: against.cloned(), is_detailed: true };
     let Recorded { done, report, notes } = running::run(&commission, turn)?;
+    // What it says is of this machine: whatever is told of it goes on without its user.
+    let clean = |text: &String| shown_within(&desk.clean(&root, text), MAX_SENTENCE).into_owned();
+    let report = report.map(|report| Report { output: desk.clean(&root, &report.output), ..report });
     let (test, file) = (found.name().to_owned(), found.file.clone());
     match done {
         Ok(done) => {
             let about = About::read(&done.path).unwrap_or_default();
+            let (how, own) = (clean(&done.how), done.notes.iter().map(clean).collect());
+            let notes = notes.iter().map(clean).collect();
+            let done = Done { how, notes: own, ..done };
             Ok(Outcome::Recorded(Recording { test, file, done, about, report, notes }))
         }
         Err(why) => {
-            let why = why.replace(&format!("{}/", root.display()), "");
-            let why = desk.private.clean(&shown_within(&why, MAX_SENTENCE));
+            let why = clean(&why);
             let Some(report) = report.filter(|report| report.failure.is_some()) else {
                 return Err(Refusal::Failed(why));
             };
@@ -183,7 +168,7 @@ fn run(desk: &Desk, found: &Found, order: Order, against: Option<&Ran>, turn: &T
                 recorded_ms: None,
                 how: None,
                 set_up_left_out: None,
-                output: output(desk, &report),
+                output: output(&report),
             };
             let summary = format!("{why}. Mend it, and call this again.");
             Ok(Outcome::Failed(Page::new(None, None, summary).recording(&content)?))
@@ -208,12 +193,8 @@ fn alone(turn: &Turn) -> Result<MutexGuard<'static, ()>, Refusal> {
 }
 
 /// What an output says of a failure, as data.
-fn output(desk: &Desk, report: &Report) -> Vec<String> {
-    report
-        .telling_lines(MAX_LINES)
-        .into_iter()
-        .map(|line| shown_within(&desk.private.clean(line), MAX_LINE).into_owned())
-        .collect()
+fn output(report: &Report) -> Vec<String> {
+    report.telling_lines(MAX_LINES).into_iter().map(|line| shown_within(line, MAX_LINE).into_owned()).collect()
 }
 
 impl Recording {
@@ -225,6 +206,11 @@ impl Recording {
     /// How the test failed, if it did.
     pub(super) fn failure(&self) -> Option<String> {
         self.report.as_ref()?.in_words(&self.test)
+    }
+
+    /// Why nobody knows how much was done.
+    pub(super) fn unknown_work(&self, found: &Found) -> Option<&'static str> {
+        self.about.work.unknown(found.offer.runnable.kind)
     }
 
     /// What else was said.
@@ -278,10 +264,7 @@ impl Recording {
             recorded_ms: Some(self.done.elapsed_ms),
             how: Some(self.done.how.clone()),
             set_up_left_out: self.set_up_left_out(),
-            output: report
-                .filter(|report| report.failure.is_some())
-                .map(|report| output(desk, report))
-                .unwrap_or_default(),
+            output: report.filter(|report| report.failure.is_some()).map(output).unwrap_or_default(),
         }
     }
 }

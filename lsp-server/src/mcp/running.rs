@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -15,8 +15,6 @@ use std::time::{Duration, Instant, SystemTime};
 use profiler_core::cancel::CancelFlag;
 use profiler_core::paths::{Workspace, WorkspaceOptions};
 use profiler_core::view::data::shown;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use super::Refusal;
 use super::turn::Turn;
@@ -24,8 +22,8 @@ use crate::config::Task;
 use crate::nearest::nearest;
 use crate::record::Commission;
 use crate::record::held::THIS_PROGRAM;
-use crate::record::repeat::Report;
 use crate::runnable::{LANGUAGES, Offer, Order, find, language_of, offers};
+use crate::watched::{Done, Line, QUEUE, Report, follow};
 
 /// A longer source file has no tests that are found.
 const MAX_SOURCE: u64 = 4 << 20;
@@ -37,8 +35,6 @@ const LONGEST: Duration = Duration::from_mins(10);
 const END_PATIENCE: Duration = Duration::from_secs(10);
 /// How often the wish to cancel is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Lines of the child that may wait.
-const QUEUE: usize = 64;
 /// Candidates that a sentence names.
 const NAMED: usize = 5;
 
@@ -58,7 +54,7 @@ impl Found {
 
     pub(super) fn order(&self, root: &Path) -> Order {
         let Offer { runnable, task } = self.offer.clone();
-        Order { root: root.to_owned(), file: self.path.clone(), runnable, task, work: None }
+        Order { root: root.to_owned(), file: self.path.clone(), runnable, task, work: None, turn: None }
     }
 }
 
@@ -208,46 +204,6 @@ pub(super) struct Recorded {
     pub(super) notes: Vec<String>,
 }
 
-/// A recording that was made.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Done {
-    pub(super) path: PathBuf,
-    pub(super) how: String,
-    pub(super) notes: Vec<String>,
-    pub(super) samples: u64,
-    pub(super) elapsed_ms: u64,
-    pub(super) tested: Option<Tested>,
-}
-
-/// What of it was the test itself.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Tested {
-    pub(super) runs: u32,
-    pub(super) samples_under: u64,
-    pub(super) under: Option<String>,
-}
-
-/// A line of the child.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-enum Line {
-    Note(String),
-    Building(String),
-    Begun(String),
-    Progress {
-        #[serde(rename = "elapsedMs")]
-        elapsed_ms: u64,
-        samples: u64,
-    },
-    Written(IgnoredAny),
-    Under(IgnoredAny),
-    Ended(Report),
-    Done(Done),
-    Failed(String),
-}
-
 /// Builds and records, until it is done, cancelled or has taken too long. When this returns, nothing of it
 /// runs any more.
 pub(super) fn run(commission: &Commission, turn: &Turn) -> Result<Recorded, Refusal> {
@@ -314,15 +270,8 @@ fn end(child: &mut Child) {
 /// What the child says, read on a thread of its own.
 fn lines_of(output: std::process::ChildStdout) -> Receiver<Line> {
     let (sender, lines) = sync_channel(QUEUE);
-    std::thread::spawn(move || {
-        for line in BufReader::new(output).lines().map_while(Result::ok) {
-            match serde_json::from_str::<Line>(&line) {
-                // When nobody reads any more, the end is all that is waited for.
-                Ok(line) => drop(sender.send(line)),
-                Err(error) => tracing::warn!("the recorder said {line:?}: {error}"),
-            }
-        }
-    });
+    // When nobody reads any more, the end is all that is waited for.
+    std::thread::spawn(move || follow(output, |line| drop(sender.send(line))));
     lines
 }
 

@@ -46,13 +46,13 @@ use serde::{Deserialize, Serialize};
 use build::Head;
 use held::CommandLine;
 use names::Names;
-use repeat::Report;
 use run::{Observer, Outcome, Request, Streams, Target};
 use stacks::Stacks;
 use store::{About, Ran, Store, write_profile};
 use tools::Preparation;
 
-use crate::runnable::{Iterations, Kind, Order, Work};
+use crate::runnable::{InTurn, Iterations, Kind, Order, Work};
+use crate::watched::Report;
 
 /// How long listing a workspace's files may take, to find out which of them have costs.
 const LISTING_DEADLINE: Duration = Duration::from_secs(20);
@@ -98,6 +98,8 @@ pub(crate) struct Test {
     pub(crate) iterations: Iterations,
     /// What is run.
     pub(crate) ran: Ran,
+    /// Of a run of several in turns.
+    pub(crate) turn: Option<InTurn>,
 }
 
 impl Test {
@@ -256,8 +258,11 @@ fn finish(
         return Err(std::iter::once(why).chain(notes).collect::<Vec<_>>().join("; "));
     }
     names.look_up(&stacks, &CancelFlag::new());
-    head.work =
-        job.test.as_ref().zip(tested.as_ref()).and_then(|(test, tested)| test.work(tested).of(&test.key, test.kind));
+    head.work = job
+        .test
+        .as_ref()
+        .zip(tested.as_ref())
+        .and_then(|(test, tested)| test.work(tested).of(&test.key, test.kind, test.turn.is_some()));
     let profile = build::profile(&stacks, names, head).map_err(|error| format!("the recording: {error}"))?;
     if let (Some(tested), Some(test)) = (&mut tested, &job.test) {
         tested.count(&profile, &test.under, ui);
@@ -383,6 +388,7 @@ fn about(job: &Job, how: &str, tested: Option<&Tested>) -> About {
         about.work = test.work(tested);
         about.under = tested.under.as_ref().map(ToString::to_string);
         about.ran = test.ran.clone();
+        about.is_in(test.turn.as_ref());
     }
     match &job.request.target {
         Target::Command(command) => {

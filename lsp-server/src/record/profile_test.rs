@@ -10,8 +10,7 @@
 //! the next ones as often as that. So the difference of two costs is that of the same work.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -24,17 +23,17 @@ use profiler_core::decode::{Limits, decode};
 use profiler_core::profile::Profile;
 use profiler_ebpf::protocol::{EventKind, Method};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::held::{CommandLine, THIS_PROGRAM};
 use super::helper::Elevation;
-use super::repeat::{self, Report, Tail};
+use super::repeat::{self, Tail};
 use super::run::{Request, Streams, Target};
-use super::store::{About, Ran, Store, hex, machine, write_profile};
+use super::store::{About, Ran, Store, hash, machine, write_profile};
 use super::tools::Preparation;
 use super::workshop::{CANCELLED, Workshop};
 use super::{Done, Job, Test, Tested, Ui, first_under, in_words, perform, touched_files};
-use crate::runnable::{Order, OwnProfiler, Plan, Words, Work, language_of, task_plan};
+use crate::runnable::{Order, OwnProfiler, Plan, Words, Work, earlier_plan, language_of, task_plan};
+use crate::watched::Report;
 
 /// The name of the hidden subcommand that [`repeat::run`] is.
 const REPEAT: &str = "__repeat";
@@ -78,12 +77,14 @@ pub(crate) fn profile(
     ui: &mut dyn Ui,
 ) -> Result<Done, String> {
     let scratch = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
+    let earlier = order.turn.as_ref().and_then(|turn| turn.earlier.as_ref());
     let plan = {
         let mut workshop = Workshop { ui, stop, scratch: scratch.path() };
-        match (&order.task, language_of(&order.file)) {
-            (Some(task), _) => task_plan(order, task, &mut workshop)?,
-            (None, Some(language)) => (language.plan)(order, &mut workshop)?,
-            (None, None) => return Err(format!("{}: nothing of it can be profiled", order.file.display())),
+        match (earlier, &order.task, language_of(&order.file)) {
+            (Some(earlier), ..) => earlier_plan(order, earlier, scratch.path()),
+            (None, Some(task), _) => task_plan(order, task, &mut workshop)?,
+            (None, None, Some(language)) => (language.plan)(order, &mut workshop)?,
+            (None, None, None) => return Err(format!("{}: nothing of it can be profiled", order.file.display())),
         }
     };
     if stop.load(Ordering::Relaxed) {
@@ -109,18 +110,20 @@ pub(crate) fn profile(
     if plan.ran_nothing.iter().any(|words| output.contains(words)) {
         return Err(format!("{} was not found by its own runner, which ran nothing", order.runnable.name));
     }
-    keep_program(order, folders, &plan, &done);
+    if earlier.is_none() {
+        keep_program(order, folders, &plan, scratch.path(), &done);
+    }
     Ok(done)
 }
 
 /// Keeps what was built, so that it can run again when it has been built anew. Without it there is a recording all
 /// the same.
-fn keep_program(order: &Order, folders: &Folders, plan: &Plan, done: &Done) {
+fn keep_program(order: &Order, folders: &Folders, plan: &Plan, scratch: &Path, done: &Done) {
     let is_built =
         order.task.is_some() || language_of(&order.file).is_some_and(|language| BUILT.contains(&language.name));
     if let Some(recordings) = folders.recordings.as_ref().filter(|_| is_built) {
         let store = Store::new(recordings, &folders.workspace);
-        if let Err(error) = store.keep_program(&done.path, &plan.command) {
+        if let Err(error) = store.keep_program(&done.path, &plan.command, scratch) {
             tracing::debug!("{}: {error}", plan.command.in_words());
         }
     }
@@ -141,7 +144,7 @@ fn ran(plan: &Plan) -> Ran {
     let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
     let arguments = arguments.iter().map(|argument| argument.to_string_lossy().into_owned());
     Ran {
-        program: plan.is_built.then(|| hash(&folder.join(program))).flatten(),
+        program: plan.is_built.then(|| hash(&folder.join(program)).ok()).flatten(),
         command: std::iter::once(unhashed(&name).to_owned()).chain(arguments).collect(),
         machine: machine(),
     }
@@ -151,19 +154,6 @@ fn ran(plan: &Plan) -> Ran {
 fn unhashed(name: &str) -> &str {
     let is_hash = |end: &&str| end.len() == 16 && end.bytes().all(|byte| byte.is_ascii_hexdigit());
     name.rsplit_once('-').filter(|(_, end)| is_hash(end)).map_or(name, |(name, _)| name)
-}
-
-/// SHA-256 of a file, in hex.
-fn hash(path: &Path) -> Option<String> {
-    let mut file = File::open(path).ok()?;
-    let mut hash = Sha256::new();
-    let mut chunk = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut chunk).ok()? {
-            0 => return Some(hex(&hash.finalize())),
-            count => hash.update(&chunk[..count]),
-        }
-    }
 }
 
 impl Ran {
@@ -238,6 +228,7 @@ fn recorded(subject: &Subject<'_>, stop: &AtomicBool, ui: &mut dyn Ui) -> Result
             kind: order.runnable.kind,
             iterations: plan.iterations.clone(),
             ran: ran.clone(),
+            turn: order.turn.clone(),
         }),
         workspace: folders.workspace.clone(),
         recordings: folders.recordings.clone(),
@@ -362,7 +353,7 @@ fn with_own(
     };
     let store = Store::new(recordings, &folders.workspace);
     let work = Work { runs: tested.report.runs, iterations: plan.iterations.count() };
-    let profile = match work.of(&order.key(), order.runnable.kind) {
+    let profile = match work.of(&order.key(), order.runnable.kind, order.turn.is_some()) {
         Some(work) => profile.with_comment(work.to_string()),
         None => profile,
     };
@@ -375,7 +366,7 @@ fn with_own(
     write_profile(&profile, &path).map_err(fail)?;
     ui.written(&path);
     let words = std::iter::once(&plan.command.program).chain(&plan.command.arguments);
-    let about = About {
+    let mut about = About {
         command: words.map(|word| word.to_string_lossy().into_owned()).collect(),
         test: order.key(),
         work,
@@ -384,6 +375,7 @@ fn with_own(
         how: how.clone(),
         ..About::default()
     };
+    about.is_in(order.turn.as_ref());
     store.write_about(&path, about, &touched_files(&profile, &folders.workspace)).map_err(fail)?;
     Ok(Done {
         path,

@@ -17,10 +17,9 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal};
-use serde::{Deserialize, Serialize};
-
 use super::held::THIS_PROGRAM;
+use crate::watched::Report;
+use rustix::process::{Pid, Signal};
 
 /// The name of the hidden subcommand that [`tie`] is.
 const TIE: &str = "__tie";
@@ -36,22 +35,6 @@ const END_PATIENCE: Duration = Duration::from_millis(1500);
 
 /// How long the last of an output may take to be read.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-
-/// How it went.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(crate) struct Report {
-    /// Runs that came to their end.
-    pub(crate) runs: u32,
-    /// How the last one ended, when that was no success.
-    pub(crate) failure: Option<String>,
-    /// The code that the last one ended with, unless a signal ended it.
-    pub(crate) code: Option<i32>,
-    /// Why there was no run at all.
-    pub(crate) refusal: Option<String>,
-    /// The end of the last one's output.
-    pub(crate) output: String,
-}
 
 /// The end of an output, which others write to.
 #[derive(Clone, Debug)]
@@ -211,77 +194,5 @@ fn end_when(is_over: &AtomicBool, group: &AtomicI32) {
         let signal = if asked < END_PATIENCE { Signal::TERM } else { Signal::KILL };
         let _ = rustix::process::kill_process_group(running, signal);
         asked += LOOK_EVERY;
-    }
-}
-
-impl Report {
-    /// Why there is nothing to show, if that is why.
-    pub(crate) fn why_nothing(&self, name: &str) -> Option<String> {
-        self.refusal.clone().or_else(|| self.in_words(name))
-    }
-
-    /// How it failed, if it did.
-    pub(crate) fn in_words(&self, name: &str) -> Option<String> {
-        let failure = self.failure.as_ref()?;
-        let last = self.telling_line().map(|line| format!(": {line}")).unwrap_or_default();
-        Some(format!("{name} failed ({failure}){last}"))
-    }
-
-    /// The line of the output that tells most of a failure.
-    fn telling_line(&self) -> Option<&str> {
-        let lines: Vec<&str> = self.lines().map(str::trim).collect();
-        let Some(at) = telling(&lines) else { return lines.last().copied() };
-        // Some say more on the line after.
-        let is_heading = lines[at].ends_with([':', '-']) || lines[at].starts_with("--- FAIL");
-        lines.get(at + usize::from(is_heading)).or(lines.get(at)).copied()
-    }
-
-    /// So many lines of the output: from the one that tells most of a failure, or else its end.
-    pub(crate) fn telling_lines(&self, most: usize) -> Vec<&str> {
-        let lines: Vec<&str> = self.lines().collect();
-        let end = lines.len().saturating_sub(most);
-        let from = telling(&lines).map_or(end, |at| at.min(end));
-        lines.into_iter().skip(from).take(most).collect()
-    }
-
-    fn lines(&self) -> impl Iterator<Item = &str> {
-        self.output.lines().filter(|line| !line.trim().is_empty())
-    }
-}
-
-/// Which of these lines tells most of a failure.
-fn telling(lines: &[&str]) -> Option<usize> {
-    TELLING.iter().find_map(|word| lines.iter().position(|line| line.contains(word)))
-}
-
-/// What lines have in them that tell of a failure, the surest first.
-const TELLING: &[&str] =
-    &["panicked at", "--- FAIL", "AssertionError: ", "Error: ", "error: ", "assert", "not ok", "FAIL"];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_line_is_told_that_says_why() {
-        for (output, want) in [
-            (
-                "running 1 test\nthread 'x' (7) panicked at src/lib.rs:3:9:\nit is never seven\nstack",
-                "it is never seven",
-            ),
-            (
-                "--- FAIL: TestFails (0.00s)\n    sums_test.go:31: it is never seven\nFAIL\n",
-                "sums_test.go:31: it is never seven",
-            ),
-            (
-                "=== FAILURES ===\n    assert hot(1) == 7\nE   AssertionError: it is never seven\n",
-                "E   AssertionError: it is never seven",
-            ),
-            ("not ok 1 - fail\n  error: |-\n    it is never seven\n", "it is never seven"),
-            ("some words\nthe last\n\n", "the last"),
-        ] {
-            let report = Report { output: output.to_owned(), ..Report::default() };
-            assert_eq!(report.telling_line(), Some(want), "{output}");
-        }
     }
 }

@@ -4,18 +4,18 @@
 //! recordings/WORKSPACE/TIME-PROGRAM.pb.gz    the profile: the program's name, no arguments
 //! recordings/WORKSPACE/TIME-PROGRAM.json     beside it, for the user alone: command, commit, files
 //! recordings/WORKSPACE/texts/HASH            texts of the workspace's files as they were
-//! recordings/WORKSPACE/programs/HASH         the last few programs that were built for a test
+//! recordings/WORKSPACE/programs/HASH         programs of the last few that were built for a test
 //! ```
 //!
 //! The texts say what the lines of the profile mean after the files were edited. Folders and files
 //! are for the user alone. A file appears as a whole or not at all, so that a program that ends in
 //! between leaves nothing that could be taken for a recording; what it leaves goes next time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::anchor::git::Repository;
-use crate::runnable::{Words, Work};
+use crate::runnable::{InTurn, Words, Work};
 
 /// Most recordings of one workspace.
 const MAX_RECORDINGS: usize = 30;
@@ -44,10 +44,16 @@ const MAX_TEXT: u64 = 1 << 20;
 /// Most bytes of texts of one recording.
 const MAX_TEXTS: u64 = 32 << 20;
 
-/// Most programs of one workspace that are kept, and most bytes of them and of one.
+/// Most sets of runs in turns of one workspace, and most bytes of them; the newest stays in any case. They are
+/// no part of the bounds above, or one set would take the place of what the user has recorded.
+const MAX_SETS: usize = 3;
+const MAX_SET_BYTES: u64 = 64 << 20;
+
+/// Most programs of one workspace that are kept, and most bytes of them, of one, and of those of all workspaces.
 const MAX_PROGRAMS: usize = 4;
 const MAX_PROGRAM_BYTES: u64 = 512 << 20;
 const MAX_PROGRAM: u64 = 256 << 20;
+const MAX_ALL_PROGRAMS: u64 = 2 << 30;
 
 /// What a write that was broken off leaves is removed after this.
 const ABANDONED: Duration = Duration::from_hours(1);
@@ -93,6 +99,8 @@ pub struct About {
     pub kept: Option<Kept>,
     /// Whether it was recorded as the base of others, of a program that was kept.
     pub is_base_run: bool,
+    /// The set of runs in turns that it belongs to.
+    pub set: Option<String>,
 }
 
 /// A program that was kept: what was built before an edit can run again after it.
@@ -198,26 +206,29 @@ impl Store {
 
     /// Keeps the program that a recording is of, to run it again when it has been built anew, and forgets those
     /// that ran longest ago. Nothing where that is a script, or large.
-    pub(crate) fn keep_program(&self, profile: &Path, words: &Words) -> io::Result<()> {
+    ///
+    /// What its environment says of the folder `scratch` is left out, which goes with the recording.
+    pub(crate) fn keep_program(&self, profile: &Path, words: &Words, scratch: &Path) -> io::Result<()> {
         let Some(mut about) = About::read(profile) else { return Ok(()) };
         let path = words.folder.join(&words.program);
         let metadata = fs::metadata(&path)?;
         if !metadata.is_file() || metadata.len() > MAX_PROGRAM {
             return Ok(());
         }
-        let content = fs::read(&path)?;
-        if !content.starts_with(ELF) {
+        let mut head = Vec::new();
+        fs::File::open(&path)?.take(ELF.len() as u64).read_to_end(&mut head)?;
+        if head != ELF {
             return Ok(());
         }
-        let hash = hex(&Sha256::digest(&content));
+        let hash = hash(&path)?;
         let programs = self.folder.join(PROGRAMS);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&programs)?;
         let copy = programs.join(&hash);
         if !copy.exists() {
-            write_private(&copy, |out| out.write_all(&content))?;
+            write_private(&copy, |out| io::copy(&mut fs::File::open(&path)?, out).map(drop))?;
             fs::set_permissions(&copy, fs::Permissions::from_mode(0o700))?;
         }
-        fs::File::open(&copy)?.set_modified(SystemTime::now())?;
+        touch(&copy)?;
         let text = |text: &OsString| text.to_string_lossy().into_owned();
         about.kept = Some(Kept {
             hash,
@@ -225,30 +236,33 @@ impl Store {
             environment: words
                 .environment
                 .iter()
+                .filter(|(_, value)| !Path::new(value).starts_with(scratch))
                 .map(|(name, value)| format!("{}={}", text(name), text(value)))
                 .collect(),
             folder: words.folder.clone(),
         });
         rewrite_about(profile, &about)?;
-        let mut all: Vec<(PathBuf, fs::Metadata)> = entries(&programs).collect();
-        all.sort_by_key(|(_, metadata)| std::cmp::Reverse(metadata.modified().ok()));
-        let mut bytes = 0;
-        for (at, (path, metadata)) in all.into_iter().enumerate() {
-            bytes += metadata.len();
-            if path != copy && (at >= MAX_PROGRAMS || bytes > MAX_PROGRAM_BYTES) {
-                let _ = fs::remove_file(path);
-            }
-        }
+        forget(entries(&programs), &copy, MAX_PROGRAMS, MAX_PROGRAM_BYTES);
+        let everywhere = entries(&self.all).flat_map(|(workspace, _)| entries(&workspace.join(PROGRAMS)));
+        forget(everywhere, &copy, usize::MAX, MAX_ALL_PROGRAMS);
         Ok(())
+    }
+
+    /// Says of a program that it ran just now.
+    pub(crate) fn ran_again(&self, kept: &Kept) -> io::Result<()> {
+        self.program_path(kept).map_or(Ok(()), |program| touch(&program))
     }
 
     /// The program of a recording, if it is still there and what it was.
     pub(crate) fn program(&self, kept: &Kept) -> Option<PathBuf> {
-        let is_hash = kept.hash.len() == 64 && kept.hash.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let path = is_hash.then(|| self.folder.join(PROGRAMS).join(&kept.hash))?;
+        let path = self.program_path(kept)?;
         let metadata = fs::symlink_metadata(&path).ok().filter(|metadata| metadata.len() <= MAX_PROGRAM)?;
-        let content = metadata.is_file().then(|| fs::read(&path).ok())??;
-        (hex(&Sha256::digest(&content)) == kept.hash).then_some(path)
+        (metadata.is_file() && hash(&path).ok()? == kept.hash).then_some(path)
+    }
+
+    fn program_path(&self, kept: &Kept) -> Option<PathBuf> {
+        let is_hash = kept.hash.len() == 64 && kept.hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_hash.then(|| self.folder.join(PROGRAMS).join(&kept.hash))
     }
 
     fn keep_texts(&self, files: &[PathBuf]) -> io::Result<Vec<Text>> {
@@ -289,29 +303,42 @@ impl Store {
 
     /// Keeps to the bounds. The recording at `keep` stays in any case.
     fn prune(&self, keep: &Path) {
-        let mut bytes = 0;
-        let mut used = BTreeSet::new();
-        for (at, (path, _)) in self.list().into_iter().enumerate() {
-            let about = beside(&path);
-            let size = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
-            let texts = About::read(&path).unwrap_or_default().files;
-            let fresh: Vec<&Text> = texts.iter().filter(|text| !used.contains(&text.hash)).collect();
-            let text_bytes: u64 = fresh.iter().map(|text| size(&self.folder.join(TEXTS).join(&text.hash))).sum();
-            bytes += size(&path) + size(&about) + text_bytes;
-            if path != keep && (at >= MAX_RECORDINGS || bytes > MAX_BYTES) {
-                let _ = fs::remove_file(&path);
-                let _ = fs::remove_file(&about);
+        let with_about = |(path, _): (PathBuf, SystemTime)| {
+            let about = About::read(&path).unwrap_or_default();
+            (path, about)
+        };
+        let all: Vec<(PathBuf, About)> = self.list().into_iter().map(with_about).collect();
+        let size = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
+        let sets = Sets::of(&all, |path| size(path) + size(&beside(path)));
+        let (mut count, mut bytes) = (0, 0);
+        let (mut used, mut programs) = (BTreeSet::new(), BTreeSet::new());
+        for (path, about) in all {
+            let stays = if sets.has_further(&path, &about) {
+                sets.stays(&about)
             } else {
-                used.extend(texts.into_iter().map(|text| text.hash));
+                let fresh = about.files.iter().filter(|text| !used.contains(&text.hash));
+                let texts: u64 = fresh.map(|text| size(&self.folder.join(TEXTS).join(&text.hash))).sum();
+                count += 1;
+                bytes += size(&path) + size(&beside(&path)) + texts;
+                (count <= MAX_RECORDINGS && bytes <= MAX_BYTES) || sets.stays(&about)
+            };
+            if stays || path == keep {
+                used.extend(about.files.into_iter().map(|text| text.hash));
+                programs.extend(about.kept.map(|kept| kept.hash));
+            } else {
+                let _ = fs::remove_file(&path);
+                let _ = fs::remove_file(beside(&path));
             }
         }
-        for (path, _) in entries(&self.folder.join(TEXTS)) {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if !used.contains(&name) && !name.starts_with(TEMPORARY) {
-                let _ = fs::remove_file(path);
+        for (folder, used) in [(TEXTS, used), (PROGRAMS, programs)] {
+            for (path, _) in entries(&self.folder.join(folder)) {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                if !used.contains(&name) && !name.starts_with(TEMPORARY) {
+                    let _ = fs::remove_file(path);
+                }
             }
         }
-        for folder in [&self.folder, &self.folder.join(TEXTS)] {
+        for folder in [&self.folder, &self.folder.join(TEXTS), &self.folder.join(PROGRAMS)] {
             for (path, metadata) in entries(folder) {
                 let is_temporary = path.file_name().unwrap_or_default().to_string_lossy().starts_with(TEMPORARY);
                 let age = metadata.modified().ok().and_then(|time| time.elapsed().ok()).unwrap_or_default();
@@ -336,6 +363,80 @@ impl Store {
     }
 }
 
+/// Runs in turns, by the set that they belong to. The first run of a set that is of the new version is the user's, as
+/// any recording; the others are there for it alone.
+struct Sets {
+    /// Those that stay.
+    kept: Vec<String>,
+    /// The first run of each.
+    firsts: BTreeMap<String, PathBuf>,
+}
+
+impl Sets {
+    /// Of all recordings, the newest first.
+    fn of(all: &[(PathBuf, About)], size: impl Fn(&Path) -> u64) -> Self {
+        let mut sets: Vec<(String, u64)> = Vec::new();
+        let mut firsts = BTreeMap::new();
+        for (path, about) in all {
+            let Some(set) = &about.set else { continue };
+            if !about.is_base_run {
+                // The last one that is met is the oldest.
+                firsts.insert(set.clone(), path.clone());
+            }
+            match sets.iter_mut().find(|(known, _)| known == set) {
+                Some((_, bytes)) => *bytes += size(path),
+                None => sets.push((set.clone(), size(path))),
+            }
+        }
+        let mut bytes = 0;
+        let is_kept = |(at, (set, size)): (usize, (String, u64))| {
+            bytes += size;
+            (at == 0 || (at < MAX_SETS && bytes <= MAX_SET_BYTES)).then_some(set)
+        };
+        Self { kept: sets.into_iter().enumerate().map_while(is_kept).collect(), firsts }
+    }
+
+    /// Whether a recording is there for the set that it belongs to alone.
+    fn has_further(&self, path: &Path, about: &About) -> bool {
+        about.set.as_ref().is_some_and(|set| self.firsts.get(set).is_none_or(|first| first != path))
+    }
+
+    /// Whether the set that a recording belongs to stays.
+    fn stays(&self, about: &About) -> bool {
+        about.set.as_ref().is_some_and(|set| self.kept.contains(set))
+    }
+}
+
+/// Removes files beyond these bounds, those that were written longest ago first; `keep` stays in any case.
+fn forget(all: impl Iterator<Item = (PathBuf, fs::Metadata)>, keep: &Path, most: usize, most_bytes: u64) {
+    let mut all: Vec<(PathBuf, fs::Metadata)> = all.filter(|(_, metadata)| metadata.is_file()).collect();
+    all.sort_by_key(|(_, metadata)| std::cmp::Reverse(metadata.modified().ok()));
+    let mut bytes = 0;
+    for (at, (path, metadata)) in all.into_iter().enumerate() {
+        bytes += metadata.len();
+        if path != keep && (at >= most || bytes > most_bytes) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn touch(path: &Path) -> io::Result<()> {
+    fs::File::open(path)?.set_modified(SystemTime::now())
+}
+
+/// SHA-256 of a file, in hex, without having all of it in memory.
+pub(crate) fn hash(path: &Path) -> io::Result<String> {
+    let mut file = fs::File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut chunk = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut chunk)? {
+            0 => return Ok(hex(&hash.finalize())),
+            count => hash.update(&chunk[..count]),
+        }
+    }
+}
+
 /// Writes anew what is kept beside a profile.
 pub(crate) fn rewrite_about(profile: &Path, about: &About) -> io::Result<()> {
     let json = serde_json::to_vec_pretty(about)?;
@@ -352,6 +453,12 @@ pub fn newest_of_test(recordings: &Path, workspace: &Path, test: &str) -> Option
 }
 
 impl About {
+    /// It is a run of several in turns.
+    pub(crate) fn is_in(&mut self, turn: Option<&InTurn>) {
+        self.set = turn.map(|turn| turn.set.clone());
+        self.is_base_run = turn.is_some_and(|turn| turn.earlier.is_some());
+    }
+
     /// What is kept beside a profile.
     pub fn read(profile: &Path) -> Option<Self> {
         serde_json::from_slice(&read_kept(&beside(profile))?).ok()
@@ -379,7 +486,7 @@ fn beside(profile: &Path) -> PathBuf {
     PathBuf::from(format!("{}.json", text.strip_suffix(&format!(".{PROFILE}")).unwrap_or(&text)))
 }
 
-fn entries(folder: &Path) -> impl Iterator<Item = (PathBuf, fs::Metadata)> {
+fn entries(folder: &Path) -> impl Iterator<Item = (PathBuf, fs::Metadata)> + use<> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| Some((entry.path(), fs::symlink_metadata(entry.path()).ok()?)))
 }
@@ -506,6 +613,71 @@ mod tests {
         assert_eq!(about.files[0].path, Path::new("main.rs"));
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(store.folder()), mode(&beside(&left[0].0))), (0o700, 0o600));
+    }
+
+    /// A recording of a set of runs in turns, of a program that was kept.
+    fn run(store: &Store, number: u64, set: &str, is_base_run: bool) -> PathBuf {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(number);
+        let path = store.new_path("app", now).unwrap();
+        fs::write(&path, "profile").unwrap();
+        fs::File::options().write(true).open(&path).unwrap().set_modified(now).unwrap();
+        let about = About { set: Some(set.to_owned()), is_base_run, ..About::default() };
+        store.write_about(&path, about, &[]).unwrap();
+        path
+    }
+
+    #[test]
+    fn runs_in_turns_take_no_recording_of_the_users_away_and_old_sets_go_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let (state, workspace) = (folder.path().join("state"), folder.path().join("app"));
+        fs::create_dir(&workspace).unwrap();
+        let store = Store::new(&state, &workspace);
+        let own: Vec<PathBuf> = (1..=25).map(|number| recording(&store, &workspace, number)).collect();
+        let mut sets: Vec<Vec<PathBuf>> = Vec::new();
+        for at in 0..4 {
+            // Ten pairs, each base first.
+            let runs = (0..20).map(|run_at| run(&store, 100 * (at + 1) + run_at, &format!("set{at}"), run_at % 2 == 0));
+            sets.push(runs.collect());
+        }
+        assert!(own.iter().all(|path| path.exists()), "25 and the first run of four sets are 29");
+        let left: Vec<usize> = sets.iter().map(|set| set.iter().filter(|path| path.exists()).count()).collect();
+        assert_eq!(left, [1, 20, 20, 20]);
+        assert!(sets[0][1].exists(), "it is the first run of the new version");
+        // What a set is judged by is there as long as it is.
+        let later: Vec<PathBuf> = (1000..1040).map(|number| recording(&store, &workspace, number)).collect();
+        assert_eq!(later.iter().filter(|path| path.exists()).count(), MAX_RECORDINGS);
+        assert!(own.iter().chain(&sets[0]).all(|path| !path.exists()));
+        assert!(sets[1..].iter().flatten().all(|path| path.exists()));
+    }
+
+    #[test]
+    fn a_program_is_kept_as_long_as_a_recording_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (state, workspace) = (folder.path().join("state"), folder.path().join("app"));
+        fs::create_dir(&workspace).unwrap();
+        let store = Store::new(&state, &workspace);
+        let program = workspace.join("app");
+        let scratch = workspace.join("scratch");
+        let built = |number: u64| {
+            fs::write(&program, [ELF, &number.to_le_bytes()].concat()).unwrap();
+            let path = recording(&store, &workspace, number);
+            let words = Words::new("app", &workspace).env("OUT", scratch.join("out")).env("LEVEL", "3");
+            store.keep_program(&path, &words, &scratch).unwrap();
+            path
+        };
+        let (first, second) = (built(1), built(2));
+        let kept = |path: &Path| About::read(path).unwrap().kept.unwrap();
+        let (one, two) = (kept(&first), kept(&second));
+        // A folder that goes with the recording is no part of what is run again.
+        assert_eq!(one.environment, ["LEVEL=3"]);
+        assert!(store.program(&one).is_some() && store.program(&two).is_some());
+        fs::remove_file(&first).unwrap();
+        recording(&store, &workspace, 3);
+        assert_eq!((store.program(&one), store.program(&two).is_some()), (None, true));
+        // A script runs from its source, which is another by then.
+        fs::write(&program, "#!/bin/sh").unwrap();
+        store.keep_program(&second, &Words::new("app", &workspace), &scratch).unwrap();
+        assert_eq!(kept(&second), two);
     }
 
     #[test]

@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use super::tokens::{self, Dialect, tokens};
-use super::{Kind, Language, Order, Plan, Runnable, Runner, Steps, name_a_task};
+use super::{Kind, Language, Order, Plan, Runnable, Runner, Steps, as_it_was, name_a_task};
 
 pub(super) const LANGUAGE: Language =
-    Language { name: "C", endings: &["c", "cc", "cpp", "cxx", "h", "hh", "hpp", "hxx"], find, plan };
+    Language { name: "C", endings: &["c", "cc", "cpp", "cxx", "h", "hh", "hpp", "hxx"], find, plan, again: as_it_was };
 
 fn find(_: &Path, text: &str) -> Vec<Runnable> {
     let tokens = tokens(text, Dialect::C);

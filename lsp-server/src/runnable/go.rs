@@ -10,7 +10,7 @@ use super::{
     Iterations, Kind, Language, Order, OwnProfiler, Plan, Runnable, Runner, Steps, Words, filters, name_a_task,
 };
 
-pub(super) const LANGUAGE: Language = Language { name: "Go", endings: &["go"], find, plan };
+pub(super) const LANGUAGE: Language = Language { name: "Go", endings: &["go"], find, plan, again };
 
 /// How long a benchmark runs to find out how many iterations there are in a second.
 const CALIBRATION: (&str, f64) = ("300ms", 0.3);
@@ -83,7 +83,15 @@ fn plan(order: &Order, steps: &mut dyn Steps) -> Result<Plan, String> {
     } else {
         run.arg(format!("-test.run=^{name}$"))
     };
-    let own = OwnProfiler {
+    // Subtests run in goroutines of their own, which begin with closures that have its name at their beginning.
+    let under = filters([format!("fn~.{name}")]);
+    let ran_nothing = &["no tests to run"];
+    let iterations = Iterations::Held(iterations);
+    Ok(Plan { under, iterations, own: Some(own_profiler()), ran_nothing, is_built: true, ..Plan::new(command) })
+}
+
+fn own_profiler() -> OwnProfiler {
+    OwnProfiler {
         name: "go test -cpuprofile",
         because: None,
         has_samples: true,
@@ -93,12 +101,13 @@ fn plan(order: &Order, steps: &mut dyn Steps) -> Result<Plan, String> {
             words.clone().arg(flag)
         },
         name_at: None,
-    };
-    // Subtests run in goroutines of their own, which begin with closures that have its name at their beginning.
-    let under = filters([format!("fn~.{name}")]);
-    let ran_nothing = &["no tests to run"];
-    let iterations = Iterations::Held(iterations);
-    Ok(Plan { under, iterations, own: Some(own), ran_nothing, is_built: true, ..Plan::new(command) })
+    }
+}
+
+/// Its arguments say how many iterations it has.
+fn again(order: &Order, plan: Plan, _: &Path) -> Plan {
+    let own = (order.runnable.kind != Kind::Main).then(own_profiler);
+    Plan { own, ..plan }
 }
 
 fn built(steps: &mut dyn Steps, words: &Words) -> Result<(), String> {

@@ -9,11 +9,17 @@ use std::path::{Path, PathBuf};
 
 use super::tokens::{self, Dialect, Token, tokens};
 use super::{
-    Kind, Language, Order, OwnProfiler, Plan, Runnable, Runner, Steps, Words, filters, folder_with, name_a_task,
+    Kind, Language, Order, OwnProfiler, Plan, Runnable, Runner, Steps, Words, as_it_was, filters, folder_with,
+    name_a_task,
 };
 
-pub(super) const LANGUAGE: Language =
-    Language { name: "JavaScript", endings: &["js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx"], find, plan };
+pub(super) const LANGUAGE: Language = Language {
+    name: "JavaScript",
+    endings: &["js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx"],
+    find,
+    plan,
+    again: as_it_was,
+};
 
 /// What a function of a test is called in its profile.
 pub(super) fn title(name: &str) -> String {

@@ -43,6 +43,9 @@ pub struct Language {
     pub find: fn(&Path, &str) -> Vec<Runnable>,
     /// How one of them is built and run.
     pub plan: fn(&Order, &mut dyn Steps) -> Result<Plan, String>,
+    /// The plan of a program that [`plan`](Self::plan) has built before, with what of it holds for one run alone:
+    /// what is told in a folder that goes with the run, and the language's own profiler.
+    pub again: fn(&Order, Plan, &Path) -> Plan,
 }
 
 /// All languages.
@@ -190,6 +193,35 @@ pub struct Order {
     pub task: Option<Task>,
     /// The work that the last recording of it did, to be done again.
     pub work: Option<Work>,
+    /// Of a run of several in turns, what makes it one.
+    #[serde(default)]
+    pub turn: Option<InTurn>,
+}
+
+/// A run of base or new version, which take turns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InTurn {
+    /// By what the runs that belong together are told from others.
+    pub set: String,
+    /// Of the base: what is run instead of what would be built now.
+    pub earlier: Option<Earlier>,
+}
+
+/// A program that was built before an edit and kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Earlier {
+    /// Where it is kept.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// What was added to its environment, as `NAME=VALUE`.
+    pub environment: Vec<String>,
+    /// Where it ran.
+    pub folder: PathBuf,
+    /// The filter that kept the samples that counted.
+    pub under: Option<String>,
 }
 
 /// How much was done in a recording: what makes two of them comparable.
@@ -205,13 +237,27 @@ pub struct Work {
 impl Work {
     /// The same for the profile, under a name that only recordings of the same thing have; `None`
     /// where nobody knows how much was done: by a benchmark that chooses its iterations, or a program
-    /// that may well run until it is stopped.
-    pub fn of(self, key: &str, kind: Kind) -> Option<profiler_core::profile::Work> {
-        if kind == Kind::Main || (kind == Kind::Benchmark && self.iterations == 0) {
+    /// that may well run until somebody stops it. In turns nobody does, so one that ends has done its work.
+    pub fn of(self, key: &str, kind: Kind, is_in_turns: bool) -> Option<profiler_core::profile::Work> {
+        if self.unknown(kind).is_some() || (kind == Kind::Main && !is_in_turns) {
             return None;
         }
         let amount = u64::from(self.runs).saturating_mul(self.iterations.max(1));
-        (amount > 0).then(|| profiler_core::profile::Work { amount, name: key.to_owned() })
+        Some(profiler_core::profile::Work { amount, name: key.to_owned() })
+    }
+
+    /// Why nobody knows how much was done, so that two recordings don't compare by value; a clause without a
+    /// full stop.
+    pub fn unknown(self, kind: Kind) -> Option<&'static str> {
+        if kind == Kind::Benchmark && self.iterations == 0 {
+            return Some(
+                "it chooses its iterations by itself and does not tell how many they were; profile a test that does \
+                 the same",
+            );
+        }
+        let has_not_ended =
+            "it did not come to its end within a recording, so how much it did is not known; give it less work";
+        (self.runs == 0).then_some(has_not_ended)
     }
 }
 
@@ -259,7 +305,9 @@ impl Words {
     /// The same with a variable in its environment.
     #[must_use]
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
-        self.environment.push((name.into(), value.into()));
+        let name = name.into();
+        self.environment.retain(|(known, _)| *known != name);
+        self.environment.push((name, value.into()));
         self
     }
 
@@ -429,6 +477,26 @@ pub fn task_plan(order: &Order, task: &Task, steps: &mut dyn Steps) -> Result<Pl
     let names =
         task.function.iter().flat_map(|name| [format!("fn={name}"), format!("fn^{name}"), format!("fn~{name}")]);
     Ok(Plan { under: filters(names), is_built: !task.build.is_empty() && path.is_file(), ..Plan::new(command) })
+}
+
+/// The plan of a program that was built before an edit. `scratch` is a folder until the recording is over.
+pub fn earlier_plan(order: &Order, earlier: &Earlier, scratch: &Path) -> Plan {
+    let Earlier { program, arguments, environment, folder, under } = earlier;
+    let mut command = Words::new(program, folder).args(arguments);
+    for (name, value) in environment.iter().filter_map(|variable| variable.split_once('=')) {
+        command = command.env(name, value);
+    }
+    let iterations = Iterations::Held(order.work.map_or(0, |work| work.iterations));
+    let plan = Plan { under: filters(under.clone()), iterations, ..Plan::new(command) };
+    match language_of(&order.file) {
+        Some(language) if order.task.is_none() => (language.again)(order, plan, scratch),
+        _ => plan,
+    }
+}
+
+/// For languages whose programs run again as they did.
+fn as_it_was(_: &Order, plan: Plan, _: &Path) -> Plan {
+    plan
 }
 
 /// What is found, a line each: for tests of languages. Lines as people count them.

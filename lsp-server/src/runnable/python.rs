@@ -6,9 +6,11 @@
 use std::path::{Path, PathBuf};
 
 use super::tokens::{self, Dialect, Token, tokens};
-use super::{Kind, Language, Order, OwnProfiler, Plan, Runnable, Runner, Steps, Words, filters, folder_with};
+use super::{
+    Kind, Language, Order, OwnProfiler, Plan, Runnable, Runner, Steps, Words, as_it_was, filters, folder_with,
+};
 
-pub(super) const LANGUAGE: Language = Language { name: "Python", endings: &["py"], find, plan };
+pub(super) const LANGUAGE: Language = Language { name: "Python", endings: &["py"], find, plan, again: as_it_was };
 
 /// Files that are at the top of a project.
 const PROJECT: &[&str] = &["pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg", "setup.py"];

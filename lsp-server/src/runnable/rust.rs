@@ -13,7 +13,7 @@ use super::{
     Iterations, Kind, Language, Order, Plan, Runnable, Runner, Steps, Words, filters, folder_with, name_a_task,
 };
 
-pub(super) const LANGUAGE: Language = Language { name: "Rust", endings: &["rs"], find, plan };
+pub(super) const LANGUAGE: Language = Language { name: "Rust", endings: &["rs"], find, plan, again };
 
 /// How Criterion runs a benchmark: long enough for a thousand samples, and with little that is not measured.
 /// It chooses the iterations by itself, and tells them only where it measures, not with its `--profile-time`.
@@ -252,13 +252,12 @@ fn plan(order: &Order, steps: &mut dyn Steps) -> Result<Plan, String> {
             }
             _ if order.runnable.runner == Runner::Criterion => {
                 let name = &order.runnable.name;
-                let told = steps.scratch().join("criterion");
-                let command = run.args(CRITERION).arg(pattern(name)).env("CRITERION_HOME", &told);
+                let run = run.args(CRITERION).arg(pattern(name));
                 // What it measures are closures without a name of their own; what runs them has one. Its
                 // own statistics come after.
                 let under = filters(["fn~Bencher<".to_owned(), "fn~Bencher".to_owned()]);
-                let iterations = Iterations::Told(told, criterion_iterations);
-                return Ok(Plan { under, iterations, repeats: false, is_built: true, ..Plan::new(command) });
+                let plan = Plan { under, repeats: false, is_built: true, ..Plan::new(run) };
+                return Ok(telling_iterations(plan, steps.scratch()));
             }
             _ => {}
         }
@@ -285,6 +284,20 @@ fn plan(order: &Order, steps: &mut dyn Steps) -> Result<Plan, String> {
     }
     let why = format!("{} is not among the tests of {}", order.runnable.name, seen.join(" and "));
     Err(name_a_task(order, &why))
+}
+
+/// What a program of Criterion's tells of its iterations is in a folder that goes with the run.
+fn again(order: &Order, plan: Plan, scratch: &Path) -> Plan {
+    match order.runnable.runner {
+        Runner::Criterion => telling_iterations(Plan { repeats: false, ..plan }, scratch),
+        Runner::Own | Runner::Pytest => plan,
+    }
+}
+
+fn telling_iterations(plan: Plan, scratch: &Path) -> Plan {
+    let told = scratch.join("criterion");
+    let command = plan.command.env("CRITERION_HOME", &told);
+    Plan { command, iterations: Iterations::Told(told, criterion_iterations), ..plan }
 }
 
 /// What Criterion has kept of a benchmark, as far as it matters here.

@@ -9,20 +9,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lsp_types::{Command, MessageType};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::recording::{Ended, Target};
+use super::recording::Target;
 use super::{Cause, Session};
 use crate::commands::{RecordedEvent, Subject};
 use crate::config::trust::Trust;
 use crate::handlers::bases::title_of_before;
-use crate::handlers::hotspots;
+use crate::handlers::{hotspots, on_pool};
 use crate::loader::Input;
 use crate::lsp::client::CannotAsk;
-use crate::runnable::{Offer, Order};
-use crate::state::State;
+use crate::runnable::{Offer, Order, Work};
 use crate::state::folder::Folder;
+use crate::watched::Tested;
 
 /// How long the last load of a recording is waited for, to tell what it shows.
 const LOAD_PATIENCE: Duration = Duration::from_secs(20);
@@ -30,24 +29,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Hot spots in other files that are told.
 const ELSEWHERE: usize = 3;
-
-/// What the child tells of a test.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Tested {
-    runs: u32,
-    samples_under: u64,
-    under: Option<String>,
-    failure: Option<String>,
-}
-
-impl Tested {
-    /// How it ended.
-    pub(super) fn ended(tested: Option<Self>) -> Ended {
-        let (failure, under) = tested.map_or((None, None), |tested| (tested.failure, tested.under));
-        Ended { failure, under }
-    }
-}
 
 /// Whether a file is below a folder, links followed.
 fn is_inside(file: &Path, root: &Path) -> bool {
@@ -63,64 +44,86 @@ pub(super) struct Profiled {
     before: Option<PathBuf>,
 }
 
+/// What was ordered by what is offered for a file.
+pub(super) struct Ordered {
+    /// The folder.
+    pub(super) at: usize,
+    pub(super) order: Order,
+    /// The recording of it before this one.
+    before: Option<PathBuf>,
+}
+
 impl Session {
     /// What is ordered by what is offered for a file, if the workspace is trusted.
-    pub(super) fn ordered(&self, file: &Path, offer: Offer) -> Result<(usize, Order), String> {
-        let (at, order) = {
-            let mut state = self.state();
-            let state = &mut *state;
-            let at = state.folder_of(file).ok_or("no folder is open")?;
-            let own = &state.folders[at];
+    pub(super) async fn ordered(&self, file: &Path, offer: Offer) -> Result<Ordered, String> {
+        let (root, recordings, document) = {
+            let state = self.state();
+            let own = &state.folders[state.folder_of(file).ok_or("no folder is open")?];
             if let Some(why) = not_trusted(own) {
                 return Err(why);
             }
-            let root = own.root.clone();
+            (own.root.clone(), state.recordings.clone(), state.documents.at(file).cloned())
+        };
+        let mut order =
+            Order { root, file: file.to_owned(), runnable: offer.runnable, task: offer.task, work: None, turn: None };
+        // What is on disk may be slow to tell.
+        let looked = on_pool(move |_| {
+            let (file, root) = (&order.file, &order.root);
             // Trust in a folder says nothing about files elsewhere, be they reached by a link in it.
-            if !is_inside(file, &root) {
+            if !is_inside(file, root) {
                 return Err(format!(
                     "{} is outside of {}, whose trust does not reach there",
                     file.display(),
                     root.display()
                 ));
             }
-            let mut order =
-                Order { root, file: file.to_owned(), runnable: offer.runnable, task: offer.task, work: None };
-            order.work = newest(state, &order).map(|(_, work)| work);
-            (at, order)
-        };
-        if self.is_unsaved(file) {
+            let on_disk = std::fs::read_to_string(file).ok();
+            let is_unsaved =
+                document.zip(on_disk).is_some_and(|(document, on_disk)| document.text.content() != on_disk);
+            let (before, work) = newest(recordings.as_deref(), &order).unzip();
+            order.work = work;
+            Ok((order, before, is_unsaved))
+        });
+        let (order, before, is_unsaved) = looked.await.map_err(|error| error.to_string())??;
+        if is_unsaved {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             self.editor
                 .say(MessageType::INFO, format!("perflens: {name} has changes that are not saved; they are not run"));
         }
-        Ok((at, order))
+        let at = self.state().folder_of(file).ok_or("no folder is open")?;
+        Ok(Ordered { at, order, before })
     }
 
     /// Profiles what is offered for a file.
-    pub fn profile_test(self: &Arc<Self>, file: &Path, offer: Offer) -> Result<(), String> {
-        let (at, order) = self.ordered(file, offer)?;
+    pub async fn profile_test(self: &Arc<Self>, file: &Path, offer: Offer) -> Result<(), String> {
+        let Ordered { at, order, before } = self.ordered(file, offer).await?;
         let key = order.key();
-        self.record(at, &Target::Test(Box::new(order)), None, RecordedEvent::Cpu)?;
-        self.ask_anew(at, &key);
+        let is_same = self.has_base_of(at, &key).await;
+        let target = Target::Test(Box::new(order.clone()));
+        self.begin(at, &target, None, RecordedEvent::Cpu, Some(Profiled { order, before }))?;
+        self.ask_anew(at, is_same);
         Ok(())
     }
 
-    /// Whether a document is another text than its file.
-    fn is_unsaved(&self, file: &Path) -> bool {
-        let document = self.state().documents.at(file).cloned();
-        let on_disk = std::fs::read_to_string(file).ok();
-        document.zip(on_disk).is_some_and(|(document, on_disk)| document.text.content() != on_disk)
+    /// Whether what a folder is compared with is a recording of the same.
+    pub(super) async fn has_base_of(&self, at: usize, key: &str) -> bool {
+        let (recordings, base) = {
+            let state = self.state();
+            let base = state.folders.get(at).and_then(Folder::base);
+            (state.recordings.clone(), base.and_then(|base| base.file().map(Path::to_owned)))
+        };
+        let Some(base) = base else { return false };
+        let key = key.to_owned();
+        let is_same = move || test_of(recordings.as_deref(), &base).is_some_and(|test| test == key);
+        on_pool(move |_| is_same()).await.unwrap_or(false)
     }
 
     /// A whole question: no filter of the one before stays, and no base that is of something else.
-    pub(super) fn ask_anew(&self, at: usize, key: &str) {
+    pub(super) fn ask_anew(&self, at: usize, is_base_of_same: bool) {
         let mut state = self.state();
         let state = &mut *state;
-        let recordings = state.recordings.clone();
-        let own = &mut state.folders[at];
-        let base = own.base().and_then(|base| base.file().map(Path::to_owned));
-        let is_same = base.as_ref().is_some_and(|base| test_of(recordings.as_deref(), base).as_deref() == Some(key));
-        if base.is_some() && !is_same {
+        let Some(own) = state.folders.get_mut(at) else { return };
+        if own.base().is_some() && !is_base_of_same {
             own.chosen.base = Some(None);
         }
         own.layers.set_for_session("query.filters", json!([]));
@@ -252,13 +255,6 @@ pub fn not_trusted(folder: &Folder) -> Option<String> {
     })
 }
 
-impl Profiled {
-    /// What was ordered, with the recording before it.
-    pub(super) fn of(state: &State, order: &Order) -> Self {
-        Self { order: order.clone(), before: newest(state, order).map(|(path, _)| path) }
-    }
-}
-
 /// What is told of any recording.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recorded<'a> {
@@ -269,12 +265,12 @@ pub(super) struct Recorded<'a> {
 }
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-fn newest(state: &State, order: &Order) -> Option<(PathBuf, crate::runnable::Work)> {
-    crate::record::store::newest_of_test(state.recordings.as_deref()?, &order.root, &order.key())
+fn newest(recordings: Option<&Path>, order: &Order) -> Option<(PathBuf, Work)> {
+    crate::record::store::newest_of_test(recordings?, &order.root, &order.key())
 }
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-fn newest(_: &State, _: &Order) -> Option<(PathBuf, crate::runnable::Work)> {
+fn newest(_: Option<&Path>, _: &Order) -> Option<(PathBuf, Work)> {
     None
 }
 

@@ -5,25 +5,22 @@
 //! far it writes again and again; the file is opened like any other profile, so costs appear while
 //! the program still runs.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use lsp_types::MessageType;
-use serde::Deserialize;
 use tokio::sync::mpsc;
 
-use super::profile_test::{Profiled, Recorded, Tested};
+use super::profile_test::{Profiled, Recorded};
 use super::{Cause, Session};
 use crate::commands::RecordedEvent;
 use crate::loader::Stop;
 use crate::runnable::Order;
 use crate::state::under_way::UnderWay;
-
-/// Lines of the child that may wait.
-const QUEUE: usize = 64;
+use crate::watched::{Done, Line, QUEUE, follow};
 
 /// How often recordings of others are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -94,74 +91,12 @@ struct Watched {
     profiled: Option<Profiled>,
 }
 
-/// A line of the child.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) enum Line {
-    Note(String),
-    Building(String),
-    Begun(String),
-    Progress {
-        #[serde(rename = "elapsedMs")]
-        elapsed_ms: u64,
-        samples: u64,
-    },
-    Written(PathBuf),
-    Done {
-        path: PathBuf,
-        how: String,
-        notes: Vec<String>,
-        samples: u64,
-        #[serde(rename = "elapsedMs")]
-        elapsed_ms: u64,
-        program: String,
-        status: Option<String>,
-        tested: Option<Tested>,
-    },
-    /// What keeps the samples that count.
-    Under(String),
-    Failed(String),
-}
-
-/// How a recording of a test ended.
-#[derive(Clone, Debug)]
-pub(super) struct Ended {
-    /// How the test failed, if it did.
-    pub(super) failure: Option<String>,
-    /// The filter that keeps what counts.
-    pub(super) under: Option<String>,
-}
-
-impl Line {
-    /// The recording that it is about.
-    pub(super) fn path(&self) -> Option<&Path> {
-        match self {
-            Self::Written(path) | Self::Done { path, .. } => Some(path),
-            _ => None,
-        }
-    }
-
-    /// The end of the recording of a test, where that is what it tells.
-    pub(super) fn end(self) -> Option<Result<(PathBuf, Ended), String>> {
-        match self {
-            Self::Done { path, tested, .. } => Some(Ok((path, Tested::ended(tested)))),
-            Self::Failed(why) => Some(Err(why)),
-            _ => None,
-        }
-    }
-}
-
 /// What a child tells, line by line, read on a thread of its own.
 pub(super) fn lines_of(mut child: Child, output: ChildStdout) -> mpsc::Receiver<Line> {
     let (sender, lines) = mpsc::channel(QUEUE);
     std::thread::spawn(move || {
-        for line in BufReader::new(output).lines().map_while(Result::ok) {
-            match serde_json::from_str::<Line>(&line) {
-                // When nobody reads any more, the end is all that is waited for.
-                Ok(line) => drop(sender.blocking_send(line)),
-                Err(error) => tracing::warn!("the recorder said {line:?}: {error}"),
-            }
-        }
+        // When nobody reads any more, the end is all that is waited for.
+        follow(output, |line| drop(sender.blocking_send(line)));
         // No zombie stays, whatever became of the session.
         let _ = child.wait();
     });
@@ -177,7 +112,19 @@ impl Session {
         seconds: Option<u32>,
         event: RecordedEvent,
     ) -> Result<(), String> {
-        let (root, profiled) = {
+        self.begin(folder, target, seconds, event, None)
+    }
+
+    /// The same, also of a test.
+    pub(super) fn begin(
+        self: &Arc<Self>,
+        folder: usize,
+        target: &Target,
+        seconds: Option<u32>,
+        event: RecordedEvent,
+        profiled: Option<Profiled>,
+    ) -> Result<(), String> {
+        let root = {
             let mut state = self.state();
             if state.recording.is_some() {
                 return Err("a recording is under way; perflens.stopRecording ends it".to_owned());
@@ -185,11 +132,7 @@ impl Session {
             let Some(folder) = state.folders.get(folder) else { return Err("no folder is open".to_owned()) };
             let root = folder.root.clone();
             state.recording = Some(UnderWay::new(root.clone(), event.word()));
-            let profiled = match target {
-                Target::Test(order) => Some(Profiled::of(&state, order)),
-                _ => None,
-            };
-            (root, profiled)
+            root
         };
         match spawn(&root, target, seconds, event) {
             Ok((child, input, output)) => {
@@ -250,12 +193,13 @@ impl Session {
                     shown = Some(path);
                 }
                 Line::Under(filter) => self.show_under(&root, &filter),
-                line @ (Line::Done { .. } | Line::Failed(_)) => {
-                    if let Line::Done { path, .. } = &line {
-                        self.state().recordings_seen.insert(path.clone());
-                    }
-                    end = Some(line);
+                // It is told again with the end.
+                Line::Ended(_) => {}
+                Line::Done(done) => {
+                    self.state().recordings_seen.insert(done.path.clone());
+                    end = Some(Ok(done));
                 }
+                Line::Failed(why) => end = Some(Err(why)),
             }
         }
         // Whoever is told may begin the next one at once.
@@ -274,9 +218,9 @@ impl Session {
     }
 
     /// Tells what came of a recording.
-    async fn tell_end(self: &Arc<Self>, end: Option<Line>, profiled: Option<&Profiled>) {
+    async fn tell_end(self: &Arc<Self>, end: Option<Result<Done, String>>, profiled: Option<&Profiled>) {
         match end {
-            Some(Line::Done { how, notes, samples, elapsed_ms, program, status, tested, .. }) => {
+            Some(Ok(Done { how, notes, samples, elapsed_ms, program, status, tested, .. })) => {
                 if let (Some(profiled), Some(tested)) = (profiled, &tested) {
                     let recorded = Recorded { samples, elapsed_ms, how: &how, notes: &notes };
                     self.tell_tested(&profiled.order, tested, recorded).await;
@@ -295,8 +239,8 @@ impl Session {
                 }
                 self.editor.say(MessageType::INFO, said);
             }
-            Some(Line::Failed(why)) => self.editor.say(MessageType::ERROR, format!("perflens: {why}")),
-            _ => {
+            Some(Err(why)) => self.editor.say(MessageType::ERROR, format!("perflens: {why}")),
+            None => {
                 let broke_off = "perflens: the recording broke off; what was written of it is kept";
                 self.editor.say(MessageType::ERROR, broke_off);
             }

@@ -12,44 +12,55 @@ use lsp_types::MessageType;
 use profiler_core::view::compare;
 use serde_json::json;
 
-use super::recording::{Ended, Target, lines_of, spawn};
+use super::profile_test::Ordered;
+use super::recording::{Target, lines_of, spawn};
 use super::{Cause, Session};
-use crate::bases::{self, Before};
+use crate::bases;
 use crate::commands::RecordedEvent;
+use crate::handlers::on_pool;
 use crate::loader::{Input, RunPair, Stop};
 use crate::runnable::{Offer, Order};
 use crate::state::under_way::UnderWay;
+use crate::turns::{self, Side, Turns};
+use crate::watched::Done;
 
 /// Pairs when nobody says how many.
 pub const PAIRS: u32 = 5;
 
 impl Session {
     /// Runs what is offered for a file in turns with its program of before the last edit.
-    pub fn profile_in_turns(self: &Arc<Self>, file: &Path, offer: Offer, pairs: u32) -> Result<(), String> {
-        let (at, mut order) = self.ordered(file, offer)?;
+    pub async fn profile_in_turns(self: &Arc<Self>, file: &Path, offer: Offer, pairs: u32) -> Result<(), String> {
+        let Ordered { at, order, .. } = self.ordered(file, offer).await?;
         let recordings = self.state().recordings.clone();
-        let before = bases::before_now(recordings.as_deref(), &order.root, &order.key())?;
-        order.work = Some(before.work);
+        let name = order.runnable.name.clone();
+        let (key, root) = (order.key(), order.root.clone());
+        // Programs are read as a whole.
+        let turns = on_pool(move |_| {
+            let before = bases::before_now(recordings.as_deref(), &order.root, &order.key())?;
+            Turns::new(before, &order, recordings)
+        });
+        let turns = turns.await.map_err(|error| error.to_string())??;
+        let is_same = self.has_base_of(at, &key).await;
         let stop;
         {
             let mut state = self.state();
             if state.recording.is_some() {
                 return Err("a recording is under way; perflens.stopRecording ends it".to_owned());
             }
-            let recording = state.recording.insert(UnderWay::new(order.root.clone(), RecordedEvent::Cpu.word()));
+            let recording = state.recording.insert(UnderWay::new(root.clone(), RecordedEvent::Cpu.word()));
             stop = recording.stop.clone();
         }
-        self.ask_anew(at, &order.key());
+        self.ask_anew(at, is_same);
         let session = Arc::clone(self);
-        tokio::spawn(async move { session.take_turns(order, before, pairs, stop).await });
+        tokio::spawn(async move { session.take_turns((root, name), turns, pairs, stop).await });
         Ok(())
     }
 
-    async fn take_turns(self: Arc<Self>, order: Order, before: Before, pairs: u32, stop: Stop) {
-        let name = order.runnable.name.clone();
+    async fn take_turns(self: Arc<Self>, of: (PathBuf, String), turns: Turns, pairs: u32, stop: Stop) {
+        let (root, name) = of;
         let token = self.show_recording(format!("Running {name} in turns with its base"), &stop).await;
         self.recording_begins();
-        let done = self.turns(&order, &before, pairs, &stop, token.as_deref()).await;
+        let done = self.turns(turns, pairs, &stop, token.as_deref()).await;
         {
             let mut state = self.state();
             state.recording = None;
@@ -62,7 +73,7 @@ impl Session {
             self.editor.end_progress(&token, None).await;
         }
         match done {
-            Ok((runs, under)) => self.show_turns(&order, runs, under).await,
+            Ok((runs, under)) => self.show_turns(&root, &name, runs, under).await,
             Err(why) => self.editor.say(MessageType::ERROR, format!("perflens: {name} in turns: {why}")),
         }
     }
@@ -70,47 +81,31 @@ impl Session {
     /// Makes all recordings; with the filter that keeps what counts.
     async fn turns(
         &self,
-        order: &Order,
-        before: &Before,
+        mut turns: Turns,
         pairs: u32,
         stop: &Stop,
         token: Option<&str>,
     ) -> Result<(Vec<RunPair>, Option<String>), String> {
-        let base_order = before.order(order);
-        let mut runs = Vec::new();
         let mut under = None;
-        for pair in 0..pairs {
-            let (mut base, mut new) = (None, None);
-            // First the one, then the other: what grows over time favours neither.
-            let is_base_first = pair % 2 == 0;
-            for is_base in [is_base_first, !is_base_first] {
-                let what = if is_base { "base" } else { "new" };
-                self.report(token, format!("pair {} of {pairs}: {what}", pair + 1)).await;
-                let ordered = if is_base { &base_order } else { order };
-                let (path, ended) = self.run_once(ordered, stop).await.map_err(|why| format!("{what}: {why}"))?;
-                if let Some(failure) = &ended.failure {
-                    return Err(format!("{what}: {failure}"));
-                }
-                if is_base {
-                    bases::mark_base_run(&path, before).map_err(|error| format!("{}: {error}", path.display()))?;
-                    base = Some(path);
-                } else {
-                    if bases::is_same_program(&path, before) {
-                        return Err(
-                            "not rebuilt: base and new are the same program, byte for byte; save your edit".to_owned()
-                        );
-                    }
-                    under = ended.under.or(under);
-                    new = Some(path);
-                }
+        for turn in turns::order(pairs, Side::Base) {
+            let (side, what) = (turn.side, turn.side.word());
+            self.report(token, format!("pair {} of {pairs}: {what}", turn.pair)).await;
+            let done = self.run_once(turns.ordered(side), stop).await.map_err(|why| format!("{what}: {why}"))?;
+            let (failure, own) = done.tested.map_or((None, None), |tested| (tested.failure, tested.under));
+            if let Some(failure) = failure {
+                return Err(format!("{what}: {failure}"));
             }
-            runs.extend(base.zip(new).map(|(base, new)| RunPair { base, new }));
+            if side == Side::New {
+                under = own.or(under);
+            }
+            let taken = on_pool(move |_| turns.take(side, done.path).map(|()| turns)).await;
+            turns = taken.map_err(|error| error.to_string())?.map_err(|why| format!("{what}: {why}"))?;
         }
-        Ok((runs, under))
+        Ok((turns.pairs(), under))
     }
 
     /// Makes one recording to its end, and shows nothing of it.
-    async fn run_once(&self, order: &Order, stop: &Stop) -> Result<(PathBuf, Ended), String> {
+    async fn run_once(&self, order: &Order, stop: &Stop) -> Result<Done, String> {
         let target = Target::Test(Box::new(order.clone()));
         let spawned = spawn(&order.root, &target, None, RecordedEvent::Cpu);
         let (child, input, output) = spawned.map_err(|error| format!("starting the recorder: {error}"))?;
@@ -139,13 +134,13 @@ impl Session {
     }
 
     /// Shows the sums, judged by all pairs, and tells what came of it.
-    async fn show_turns(self: &Arc<Self>, order: &Order, runs: Vec<RunPair>, under: Option<String>) {
+    async fn show_turns(self: &Arc<Self>, root: &Path, name: &str, runs: Vec<RunPair>, under: Option<String>) {
         let Some(first) = runs.first().cloned() else { return };
         let count = runs.len();
         let at = {
             let mut state = self.state();
             let state = &mut *state;
-            let Some(at) = state.folders.iter().position(|folder| folder.root == order.root) else { return };
+            let Some(at) = state.folders.iter().position(|folder| folder.root == root) else { return };
             let own = &mut state.folders[at];
             let base = Input::File(first.base);
             own.chosen.profile = Some(Some(Input::File(first.new)));
@@ -165,7 +160,6 @@ impl Session {
         let Some(comparison) = view.comparison.as_ref() else { return };
         let headline = compare::headline(&view.analysis, &comparison.compared);
         let headline = headline.map_or_else(String::new, |headline| format!("; {headline}"));
-        let name = &order.runnable.name;
         self.editor.say(MessageType::INFO, format!("perflens: {name}: {count} pairs of runs in turns{headline}"));
     }
 }

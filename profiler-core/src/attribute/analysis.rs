@@ -116,13 +116,31 @@ impl Analysis {
     }
 
     /// Has a comparison of this with its base know what the pairs of runs say that both are sums of.
+    ///
+    /// Each pair was brought to its own base's amount of work. Where those differ, as with benchmarks that choose
+    /// their iterations, pairs are brought to their mean, so that what differs is what one iteration costs.
     pub fn judge_by(&self, compared: &mut ComparedTo, runs: &[(Self, ComparedTo)]) {
+        let is_of_work =
+            |(_, compared): &(Self, ComparedTo)| matches!(compared.basis, Basis::SameWork | Basis::PerWork(_));
+        let amount = |run: &(Self, ComparedTo)| {
+            let work = run.1.base.profile.meta().work().filter(|_| is_of_work(run))?;
+            i64::try_from(work.amount).ok()
+        };
+        let amounts: Vec<i64> = runs.iter().map_while(amount).collect();
+        let count = i64::try_from(runs.len()).unwrap_or(i64::MAX).max(1);
+        let mean = amounts.iter().try_fold(0_i64, |sum, &amount| sum.checked_add(amount)).map(|sum| sum / count);
+        let scale = |at: usize| {
+            let mean = mean.filter(|_| amounts.len() == runs.len())?;
+            amounts.get(at).filter(|&&amount| amount != mean).and_then(|&amount| Ratio::new(mean, amount))
+        };
         let runs: Vec<Run<'_>> = runs
             .iter()
-            .map(|(new, compared)| Run {
+            .enumerate()
+            .map(|(at, (new, compared))| Run {
                 new: new.side(None),
                 base: compared.base.side(None),
                 comparison: &compared.comparison,
+                scale: scale(at),
             })
             .collect();
         compared.comparison.judge_by(self.side(None), compared.base.side(None), &runs);

@@ -103,6 +103,16 @@ pub struct Run<'a> {
     pub base: Side<'a>,
     /// Their rows.
     pub comparison: &'a Comparison,
+    /// What brings its values to as much work as the mean of all runs, where they say how much they did.
+    pub scale: Option<Ratio>,
+}
+
+impl Run<'_> {
+    fn scaled(&self, pair: RunPair) -> RunPair {
+        let Some(scale) = self.scale else { return pair };
+        let scaled = |value: i128| i64::try_from(value).map_or(value, |value| scale.apply(value).into());
+        RunPair { new: scaled(pair.new), base: scaled(pair.base), ..pair }
+    }
 }
 
 impl Comparison {
@@ -119,7 +129,7 @@ impl Comparison {
 
     /// Takes in what pairs of runs say, of whose sides this compares the sums.
     pub fn judge_by(&mut self, new: Side<'_>, base: Side<'_>, runs: &[Run<'_>]) {
-        self.totals = runs.iter().map(|run| total_pair(run.new.costs, run.base.costs)).collect();
+        self.totals = runs.iter().map(|run| run.scaled(total_pair(run.new.costs, run.base.costs))).collect();
         self.runs.clear();
         let whole = (new, base);
         take_in(&mut self.lines, &mut self.runs, whole, runs, |of| &of.lines, line_key);
@@ -150,7 +160,8 @@ fn take_in(
     for (at, run) in runs.iter().enumerate() {
         for pair in rows(run.comparison) {
             let Some(key) = key_of(pair, run.new, run.base, name) else { continue };
-            said.entry(key).or_insert_with(|| vec![Some(NOTHING); runs.len()])[at] = pair.run_pair();
+            said.entry(key).or_insert_with(|| vec![Some(NOTHING); runs.len()])[at] =
+                pair.run_pair().map(|pair| run.scaled(pair));
         }
     }
     for pair in pairs {

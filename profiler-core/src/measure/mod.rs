@@ -29,7 +29,7 @@ pub use noise::difference_is_noise;
 pub use quantity::Quantity;
 pub use share::{Heat, PointChange, Share};
 pub use unit::{Scale, Unit};
-pub use verdict::{Allowance, Judged, RunPair, Verdict};
+pub use verdict::{Allowance, Judged, RunPair, TELLING_PAIRS, Verdict};
 
 /// The minus of every negative number.
 const MINUS: &str = "\u{2212}";

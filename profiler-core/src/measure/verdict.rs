@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use super::noise::{DEVIATIONS, variance_of_difference};
 
 /// From so many pairs on it is known how much runs differ.
-const TELLING: usize = 3;
+pub const TELLING_PAIRS: usize = 3;
 
 /// What one pair of runs says of a row: values on one scale, and the samples behind them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,8 +115,9 @@ impl Judged {
         let noise = by_samples.max(by_runs);
         let side = |value: fn(&RunPair) -> i128| pairs.iter().map(|pair| value(pair) as f64).sum::<f64>() / count;
         let (new, base) = (side(|pair| pair.new), side(|pair| pair.base));
-        let may_be_drift =
-            pairs.len() < TELLING && mean.abs() > noise && mean.abs() <= allowance.drift * new.abs().max(base.abs());
+        let may_be_drift = pairs.len() < TELLING_PAIRS
+            && mean.abs() > noise
+            && mean.abs() <= allowance.drift * new.abs().max(base.abs());
         let agrees = |way: Ordering| differences.iter().all(|difference| difference.total_cmp(&0.0) == way);
         let verdict = if may_be_drift {
             Verdict::Inconclusive

@@ -7,7 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use super::{BuildError, FuncId, Label, LabelValue, Line, LineDetail, LocId, MapId, Mapping, Profile};
-use super::{ProfileBuilder, StrId, ValueType};
+use super::{ProfileBuilder, StrId, ValueType, Work};
 use crate::cancel::{CancelFlag, Cancelled};
 
 /// Profiles can't be added up.
@@ -31,7 +31,8 @@ impl Profile {
     /// Adds profiles up; `None` without any.
     ///
     /// What the first says about itself holds for the whole, but for times: it begins with the
-    /// earliest part, lasts as long as the longest, and has a period if all have the same.
+    /// earliest part, lasts as long as the longest, and has a period if all have the same; its work is
+    /// that of all, or unknown.
     pub fn merge(parts: Vec<Self>) -> Result<Option<Self>, MergeError> {
         let mut parts = parts.into_iter();
         let Some(first) = parts.next() else { return Ok(None) };
@@ -41,6 +42,10 @@ impl Profile {
         }
         let mut builder = ProfileBuilder::new(first.format, first.value_types.clone());
         *builder.meta() = first.meta.clone();
+        let work = Work::sum(std::iter::once(&first).chain(&rest).map(|part| part.meta.work()));
+        let comments = &mut builder.meta().comments;
+        comments.retain(|comment| Work::of_comment(comment).is_none());
+        comments.extend(work.map(|work| work.to_string()));
         for part in std::iter::once(&first).chain(&rest) {
             if part.value_types != first.value_types {
                 return Err(MergeError::ValueTypes(first.list_value_types(), part.list_value_types()));
@@ -280,6 +285,21 @@ mod tests {
         let label = whole.samples().labels(2)[0];
         let LabelValue::Text(value) = label.value else { panic!("it is a text") };
         assert_eq!((whole.text(label.key), whole.text(value)), ("thread", "worker"));
+    }
+
+    #[test]
+    fn the_work_of_all_is_their_sum_or_unknown() {
+        let of = |comment: &str| part("ns", 3, 5).with_comment(comment.to_owned());
+        for (comments, sum) in [
+            (&["work: 3 × a", "work: 4 × a", "work: 5 × a"][..], Some("work: 12 × a")),
+            (&["work: 3 × a", "work: 4 × b"], None),
+            (&["work: 3 × a", "of something"], None),
+            (&["of something", "work: 3 × a"], None),
+            (&["work: 18446744073709551615 × a", "work: 1 × a"], None),
+        ] {
+            let whole = Profile::merge(comments.iter().map(|comment| of(comment)).collect()).unwrap().unwrap();
+            assert_eq!(whole.meta().work().map(|work| work.to_string()).as_deref(), sum, "{comments:?}");
+        }
     }
 
     #[test]

@@ -36,6 +36,16 @@ impl Work {
         let amount = amount.parse().ok().filter(|&amount| amount > 0)?;
         Some(Self { amount, name: name.to_owned() })
     }
+
+    /// What several did together; `None` where one of them doesn't tell it, or did something else.
+    pub(super) fn sum(all: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
+        let mut all = all.into_iter();
+        let first = all.next()??;
+        all.try_fold(first, |sum, work| {
+            let work = work.filter(|work| work.name == sum.name)?;
+            Some(Self { amount: sum.amount.checked_add(work.amount)?, ..sum })
+        })
+    }
 }
 
 /// As a comment.

@@ -7,17 +7,15 @@
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::compare::{Sides, drift_in_words};
+use super::compare::{PARTS, Sides, as_shares, drift_in_words};
 use super::document::{Document, Role, Sentence, Span};
 use super::hotspots;
 use super::summary::{self, Numbers};
 use super::table::{Column, Table};
 use crate::attribute::analysis::{Analysis, ComparedTo};
-use crate::attribute::compare::{SideCost, total_pair};
+use crate::attribute::compare::total_pair;
 use crate::measure::{Allowance, Judged, PointChange, RunPair, Verdict};
 
-/// Shares are counted in this many parts of a total.
-const PARTS: i128 = 1_000_000_000_000;
 /// Changes below a tenth of a point are not listed.
 const SHOWN: f64 = 0.001;
 /// The schema of [`Report`].
@@ -108,7 +106,9 @@ pub fn check<'a>(pairs: &'a [Pair], options: &Options) -> Result<Check<'a>, Unco
             let key = (function.name.as_str(), side.groups.display(&side.profile, function.file));
             let runs = named.entry(key).or_insert_with(|| Runs { line: 0, pairs: vec![None; pairs.len()] });
             runs.line = function.start_line.0.max(runs.line);
-            runs.pairs[at] = run_pair(sides, is_by_share, &row.new, &row.base);
+            runs.pairs[at] = row.run_pair().map(|run| {
+                if is_by_share { as_shares(run, &total_pair(&sides.new.costs, &sides.base.costs)) } else { run }
+            });
         }
     }
     let drift = sides.iter().map(|sides| sides.allowance(options.matters).drift).fold(0.0, f64::max);
@@ -137,21 +137,6 @@ pub fn check<'a>(pairs: &'a [Pair], options: &Options) -> Result<Check<'a>, Unco
     let totals: Vec<RunPair> = sides.iter().map(|sides| total_pair(&sides.new.costs, &sides.base.costs)).collect();
     let total = if is_by_share { None } else { Judged::of(&totals, allowance) };
     Ok(Check { pairs, total, rows, whole, is_by_share })
-}
-
-fn run_pair(sides: &Sides<'_>, is_by_share: bool, new: &SideCost, base: &SideCost) -> Option<RunPair> {
-    let samples = |side: &SideCost| u64::try_from(side.samples?).ok();
-    let scaled = |value: i64, total: i64| match (is_by_share, total) {
-        (false, _) => i128::from(value),
-        (true, 0) => 0,
-        (true, total) => i128::from(value) * PARTS / i128::from(total),
-    };
-    Some(RunPair {
-        new: scaled(new.cost.cumulative, sides.new.costs.total),
-        new_samples: samples(new)?,
-        base: scaled(base.cost.cumulative, sides.base.costs.total),
-        base_samples: samples(base)?,
-    })
 }
 
 impl Check<'_> {

@@ -25,7 +25,7 @@ const MATTERS: f64 = 0.1;
 /// explain: so much was seen on a shared machine, whose other work comes and goes. Shares and amounts don't.
 const DRIFT: f64 = 0.15;
 /// Shares are counted in this many parts of a total, where they are judged.
-const PARTS: i128 = 1_000_000_000_000;
+pub(super) const PARTS: i128 = 1_000_000_000_000;
 /// Most characters of a name in a sentence.
 const MAX_NAME: usize = 60;
 /// Changes below a tenth of a point are left out,
@@ -224,6 +224,12 @@ pub fn verdicts(
     pairs.into_iter().filter_map(|pair| sides.judged(pair)).take(most).collect()
 }
 
+/// What a pair of runs says of a row, in [`PARTS`] of each run's total.
+pub(super) fn as_shares(run: RunPair, totals: &RunPair) -> RunPair {
+    let share = |value: i128, total: i128| if total == 0 { 0 } else { value * PARTS / total };
+    RunPair { new: share(run.new, totals.new), base: share(run.base, totals.base), ..run }
+}
+
 impl<'a> Sides<'a> {
     pub(super) fn of(new: &'a Analysis, compared: &'a ComparedTo) -> Self {
         let base = &compared.base;
@@ -382,16 +388,7 @@ impl<'a> Sides<'a> {
 
     /// What there is to judge a row by, on the scale on which both sides are compared.
     fn runs(&self, pair: &Pair) -> Option<Vec<RunPair>> {
-        let scaled = |value: i128, total: i128| match (self.is_by_share(), total) {
-            (false, _) => value,
-            (true, 0) => 0,
-            (true, total) => value * PARTS / total,
-        };
-        let scale = |run: RunPair, totals: &RunPair| RunPair {
-            new: scaled(run.new, totals.new),
-            base: scaled(run.base, totals.base),
-            ..run
-        };
+        let scale = |run: RunPair, totals: &RunPair| if self.is_by_share() { as_shares(run, totals) } else { run };
         match self.comparison.runs_of(pair) {
             [] => Some(vec![scale(pair.run_pair()?, &total_pair(&self.new.costs, &self.base.costs))]),
             runs => {

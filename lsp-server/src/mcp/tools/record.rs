@@ -12,6 +12,7 @@ use crate::mcp::desk::Desk;
 use crate::mcp::laboratory::{self, Outcome};
 use crate::mcp::running;
 use crate::mcp::turn::Turn;
+use crate::runnable::Order;
 
 /// Hot spots of an answer; `hot_spots` has the rest.
 const SPOTS: usize = 15;
@@ -73,8 +74,9 @@ impl Tool for Record {
             );
         };
         let found = running::named(&all, name, tasks)?;
-        let work = desk.newest_work(&root, &found.order(&root).key());
-        let outcome = laboratory::record(desk, &found, &root, work, None, turn)?;
+        let order = found.order(&root);
+        let order = Order { work: desk.newest_work(&root, &order.key()), ..order };
+        let outcome = laboratory::record(desk, &found, order, None, turn)?;
         let recording = match outcome {
             Outcome::Failed(page) => return Ok(page),
             Outcome::Recorded(recording) => recording,
@@ -95,6 +97,6 @@ impl Tool for Record {
             .notes(recording.notes().chain(seen.notes()))
             .recording(&recording.content(desk))?
             .next("code {\"file\": …, \"profile\": …} shows the source; after a change, verify {\"base\": profile_id}")
-            .some_rows(spots.len().min(SPOTS), |at| spot(&seen, at, spots[at]))
+            .some_rows(spots.len(), SPOTS, |at| spot(&seen, at, spots[at]))
     }
 }

@@ -1,6 +1,6 @@
 //! Records the same test again, and judges what a change of the code did.
 
-use profiler_core::measure::Verdict;
+use profiler_core::measure::{TELLING_PAIRS, Verdict};
 use profiler_core::view::compare::{self, Changes};
 use profiler_core::view::hotspots;
 use schemars::JsonSchema;
@@ -14,6 +14,8 @@ use crate::mcp::arguments::Question;
 use crate::mcp::desk::Desk;
 use crate::mcp::laboratory::{self, Outcome};
 use crate::mcp::turn::Turn;
+use crate::runnable::{Kind, Order};
+use crate::turns::{Side, Turns};
 
 /// Rows of an answer; `compare` has the rest.
 const ROWS: usize = 15;
@@ -70,12 +72,6 @@ impl Tool for Verify {
             return Err(Refusal::Arguments(format!("`pairs` takes 1 to {MAX_PAIRS}")));
         }
         let base = desk.recorded(&root, &arguments.base)?;
-        let can_turn = desk.before(&root, &base);
-        if arguments.pairs > 1
-            && let Err(why) = &can_turn
-        {
-            return Err(Refusal::Arguments(format!("{why}; leave out `pairs`")));
-        }
         let found = laboratory::again(&base, &root, &folder.config().tasks, turn)?;
         if laboratory::is_unchanged(&base, &root, &found) {
             return Err(Refusal::Failed(
@@ -83,11 +79,26 @@ impl Tool for Verify {
                     .to_owned(),
             ));
         }
-        let recording =
-            match laboratory::record(desk, &found, &root, Some(base.about.work), Some(&base.about.ran), turn)? {
-                Outcome::Failed(page) => return Ok(page),
-                Outcome::Recorded(recording) => recording,
-            };
+        // Of a program that runs until somebody stops it, shares of a time can be compared all the same.
+        let kind = found.offer.runnable.kind;
+        let judged = |unknown: Option<&str>| match unknown.filter(|_| kind != Kind::Main) {
+            Some(why) => Err(Refusal::Failed(format!("{} can't be judged: {why}", found.name()))),
+            None => Ok(unknown.is_none()),
+        };
+        let is_base_known = judged(base.about.work.unknown(kind))?;
+        let order = Order { work: Some(base.about.work), ..found.order(&root) };
+        let before = desk.before(&root, &base).map_err(|why| why.to_string());
+        let turns = before.and_then(|before| Turns::new(before, &order, desk.all_recordings()));
+        let (turns, can_turn) = match (arguments.pairs, turns) {
+            (1, turns) => (None, turns.is_ok()),
+            (_, Ok(turns)) => (Some(turns), true),
+            (_, Err(why)) => return Err(Refusal::Arguments(format!("{why}; leave out `pairs`"))),
+        };
+        let order = turns.as_ref().map_or(&order, |turns| turns.ordered(Side::New)).clone();
+        let recording = match laboratory::record(desk, &found, order, Some(&base.about.ran), turn)? {
+            Outcome::Failed(page) => return Ok(page),
+            Outcome::Recorded(recording) => recording,
+        };
         let question = Question {
             profile: Some(recording.name()),
             value_type: arguments.value_type.clone(),
@@ -99,8 +110,10 @@ impl Tool for Verify {
                 format!("{} A test that fails is not judged: mend it, and verify again.", recording.in_words());
             return Page::new(Some(seen.about()), None, summary).recording(&recording.content(desk));
         }
-        let seen = if arguments.pairs > 1 {
-            let runs = laboratory::in_turns(desk, &found, &base, &recording, arguments.pairs, turn)?;
+        let is_work_known = judged(recording.unknown_work(&found))? && is_base_known;
+        let seen = if let Some(turns) = turns {
+            let pairs = (arguments.pairs, &base.about.ran);
+            let runs = laboratory::in_turns(desk, &found, turns, &recording, pairs, turn)?;
             desk.open_in_turns(&Question { profile: None, ..question }, runs, &turn.cancel)?
         } else {
             desk.open_compared(&question, Some(&arguments.base), Some(false), &turn.cancel)?
@@ -113,7 +126,9 @@ impl Tool for Verify {
             By::Function => hotspots::By::Function,
         };
         let changes = compare::changes(seen.analysis(), &comparison.compared, by);
-        let can_turn = arguments.pairs == 1 && can_turn.is_ok();
+        // What it took altogether is then how long it was watched.
+        let changes = Changes { total: changes.total.filter(|_| is_work_known), ..changes };
+        let can_turn = can_turn && (arguments.pairs as usize) < TELLING_PAIRS;
         let recorded = match arguments.pairs {
             1 => recording.in_words(),
             pairs => format!("Judged by {pairs} pairs of runs in turns, the first: {}", recording.in_words()),
@@ -124,7 +139,7 @@ impl Tool for Verify {
                 .recording(&recording.content(desk))?
                 .verdict(changes.total.map_or("unknown", |total| total.verdict.word()))
                 .next("compare {\"profile\": …, \"base\": …, \"by\": \"line\"} has all rows without recording again");
-        page.some_rows(changes.rows.len().min(ROWS), |at| row(&seen, &changes.rows[at]))
+        page.some_rows(changes.rows.len(), ROWS, |at| row(&seen, &changes.rows[at]))
     }
 }
 
@@ -146,15 +161,17 @@ fn summary(changes: &Changes<'_>, by: By, can_turn: bool, recorded: &str) -> Str
     let counts = if counts.is_empty() { String::new() } else { format!(" {noun}: {}.", counts.join(", ")) };
     let may_be_drift =
         changes.rows.iter().filter_map(|row| row.judged).chain(changes.total).any(|row| row.may_be_drift);
-    let is_unclear = changes.total.is_some_and(|total| total.verdict == Verdict::Inconclusive);
+    let is_unclear = changes.total.is_none_or(|total| total.verdict == Verdict::Inconclusive);
     let advice = if !may_be_drift && !is_unclear {
         ""
     } else if can_turn {
-        " What is inconclusive, `pairs`: 3 would tell, which runs base and new in turns."
+        " What can't be told from this, `pairs`: 3 would tell, which runs base and new in turns."
     } else if may_be_drift {
         " What is inconclusive may be how fast the machine was: one recording of each can't tell so little from that."
-    } else {
+    } else if changes.total.is_some() {
         " A test that runs longer would tell."
+    } else {
+        ""
     };
     format!("{everything}{counts}{advice} {recorded}")
 }
