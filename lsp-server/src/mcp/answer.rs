@@ -285,3 +285,18 @@ impl Cursor {
         format!("{from}-{}", self.question)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_more_is_all_that_is_not_listed() {
+        for (count, width, listed) in [(200, 10, 15), (15, 10, 15), (3, 10, 3), (200, 1000, 7)] {
+            let page = Page::new(None, None, String::new());
+            let page = page.some_rows(count, 15, |_| Row::new(&"x".repeat(width), None)).unwrap();
+            let more = count - listed;
+            assert_eq!((page.row_count(), page.more), (listed, (more > 0).then_some(more)), "{count} of {width}");
+        }
+    }
+}

@@ -100,7 +100,7 @@ impl Session {
         let key = order.key();
         let is_same = self.has_base_of(at, &key).await;
         let target = Target::Test(Box::new(order.clone()));
-        self.begin(at, &target, None, RecordedEvent::Cpu, Some(Profiled { order, before }))?;
+        self.begin_recording(at, &target, None, RecordedEvent::Cpu, Some(Profiled { order, before }))?;
         self.ask_anew(at, is_same);
         Ok(())
     }

@@ -112,11 +112,11 @@ impl Session {
         seconds: Option<u32>,
         event: RecordedEvent,
     ) -> Result<(), String> {
-        self.begin(folder, target, seconds, event, None)
+        self.begin_recording(folder, target, seconds, event, None)
     }
 
     /// The same, also of a test.
-    pub(super) fn begin(
+    pub(super) fn begin_recording(
         self: &Arc<Self>,
         folder: usize,
         target: &Target,

@@ -155,10 +155,16 @@ impl Session {
         };
         self.load(at, Cause::Command);
         self.wait_for_load(at).await;
-        let view = self.state().folders.get(at).and_then(|folder| folder.view().cloned());
-        let Some(view) = view else { return };
-        let Some(comparison) = view.comparison.as_ref() else { return };
-        let headline = compare::headline(&view.analysis, &comparison.compared);
+        let (view, is_loading) = {
+            let state = self.state();
+            let own = state.folders.get(at);
+            (own.and_then(|folder| folder.view().cloned()), own.is_some_and(|folder| folder.load.is_some()))
+        };
+        let headline = match view.as_ref().and_then(|view| Some((view, view.comparison.as_ref()?))) {
+            _ if is_loading => Some("they are still being read".to_owned()),
+            Some((view, comparison)) => compare::headline(&view.analysis, &comparison.compared),
+            None => None,
+        };
         let headline = headline.map_or_else(String::new, |headline| format!("; {headline}"));
         self.editor.say(MessageType::INFO, format!("perflens: {name}: {count} pairs of runs in turns{headline}"));
     }

@@ -128,7 +128,7 @@ impl Tool for Verify {
         let changes = compare::changes(seen.analysis(), &comparison.compared, by);
         // What it took altogether is then how long it was watched.
         let changes = Changes { total: changes.total.filter(|_| is_work_known), ..changes };
-        let can_turn = can_turn && (arguments.pairs as usize) < TELLING_PAIRS;
+        let can_turn = would_tell_more(can_turn, arguments.pairs);
         let recorded = match arguments.pairs {
             1 => recording.in_words(),
             pairs => format!("Judged by {pairs} pairs of runs in turns, the first: {}", recording.in_words()),
@@ -162,16 +162,31 @@ fn summary(changes: &Changes<'_>, by: By, can_turn: bool, recorded: &str) -> Str
     let may_be_drift =
         changes.rows.iter().filter_map(|row| row.judged).chain(changes.total).any(|row| row.may_be_drift);
     let is_unclear = changes.total.is_none_or(|total| total.verdict == Verdict::Inconclusive);
-    let advice = if !may_be_drift && !is_unclear {
-        ""
-    } else if can_turn {
-        " What can't be told from this, `pairs`: 3 would tell, which runs base and new in turns."
-    } else if may_be_drift {
-        " What is inconclusive may be how fast the machine was: one recording of each can't tell so little from that."
-    } else if changes.total.is_some() {
-        " A test that runs longer would tell."
-    } else {
-        ""
+    let advice = match (may_be_drift, is_unclear) {
+        (false, false) => "",
+        _ if can_turn => " What can't be told from this, `pairs`: 3 would tell, which runs base and new in turns.",
+        (true, _) => {
+            " What is inconclusive may be how fast the machine was: one recording of each can't tell so little from that."
+        }
+        (false, true) if changes.total.is_some() => " A test that runs longer would tell.",
+        (false, true) => "",
     };
     format!("{everything}{counts}{advice} {recorded}")
+}
+
+/// Whether more pairs of runs would tell more, where there can be any: from some on it is known how much runs differ.
+fn would_tell_more(can_turn: bool, pairs: u32) -> bool {
+    can_turn && (pairs as usize) < TELLING_PAIRS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_pairs_are_advised_until_there_are_three() {
+        let advised = |pairs| would_tell_more(true, pairs);
+        assert_eq!([1, 2, 3, 5].map(advised), [true, true, false, false]);
+        assert!(!would_tell_more(false, 1));
+    }
 }
