@@ -341,7 +341,8 @@ fn benchmarks_and_programs_in_turns_are_judged_by_value() {
         "{again:#}"
     );
     let spots = benchmark.assistant.ask("hot_spots", &json!({ "profile": sum }));
-    assert_eq!(spots["profile"], judged["profile"], "{spots:#}");
+    // By itself it is not brought to the base's amount of work, which may be another where a run was cut off.
+    assert_eq!((id(&spots), &spots["profile"]["samples"]), (sum, &judged["profile"]["samples"]), "{spots:#}");
     // The last run was the base's; what is the latest is what there is now.
     let latest = benchmark.assistant.ask("overview", &json!({ "profile": "recording:latest" }));
     let names: Vec<String> = recordings(benchmark.home.path())
