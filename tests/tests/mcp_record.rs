@@ -217,14 +217,15 @@ fn python_is_verified_by_its_sources() {
         return;
     }
     let work = Work::in_project("python");
-    let before = work.assistant.ask("record", &json!({ "name": "test_sums", "file": "test_sums.py" }));
+    let test = json!({ "name": "test_sums", "file": "test_sums.py" });
+    let before = work.assistant.ask("record", &test);
     let said = work.assistant.refused("verify", &json!({ "base": id(&before) }));
     assert!(said.starts_with("not changed: "), "{said}");
     work.replace("sums.py", "2 * rounds", "1 * rounds");
     let said = work.assistant.refused("verify", &json!({ "base": id(&before), "pairs": 3 }));
     assert!(said.contains("runs from its source") && said.ends_with("leave out `pairs`"), "{said}");
-    let after = work.assistant.ask("verify", &json!({ "base": id(&before) }));
-    assert_halved(&after, "hot", "steady");
+    work.replace("sums.py", "1 * rounds", "2 * rounds");
+    assert_halves(&work, &test, "sums.py");
     let failed = work.assistant.ask("record", &json!({ "name": "test_fails" }));
     assert_eq!(failed["recording"]["exit_code"], 1, "{failed:#}");
     assert!(failed["recording"]["output"].to_string().contains("never seven"), "{failed:#}");
@@ -236,11 +237,8 @@ fn node_is_verified_by_the_profiler_of_v8() {
         return;
     }
     let work = Work::in_project("node");
-    let before = work.assistant.ask("record", &json!({ "name": "take time" }));
-    assert!(word(&before["recording"], "how").contains("node --cpu-prof"), "{before:#}");
-    work.replace("sums.js", "2 * rounds", "1 * rounds");
-    let after = work.assistant.ask("verify", &json!({ "base": id(&before) }));
-    assert_halved(&after, "hot", "steady");
+    let after = assert_halves(&work, &json!({ "name": "take time" }), "sums.js");
+    assert!(word(&after["recording"], "how").contains("node --cpu-prof"), "{after:#}");
 }
 
 #[test]
@@ -435,6 +433,28 @@ fn assert_halved(answer: &Value, hot: &str, steady: &str) {
     assert_eq!(function(hot).map(|row| &row["verdict"]), Some(&json!("improved")), "{answer:#}");
     assert!(is_unchanged(function(steady)), "{answer:#}");
     assert_eq!((&answer["verdict"], &answer["recording"]["exit_code"]), (&json!("improved"), &json!(0)), "{answer:#}");
+}
+
+/// Records, halves the hot function's work in a file, and verifies; the last answer. What runs from its source can't
+/// run in turns with what it was, and of one recording each other work of the machine takes the steady function for
+/// changed about once in ten times (docs/benchmarks.md), so that may be tried three times. The hot one never is
+/// anything but improved.
+#[track_caller]
+fn assert_halves(work: &Work, test: &Value, file: &str) -> Value {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let before = work.assistant.ask("record", test);
+        work.replace(file, "2 * rounds", "1 * rounds");
+        let after = work.assistant.ask("verify", &json!({ "base": id(&before) }));
+        let function = |name: &str| row(&after, |row| row["function"].as_str().is_some_and(|it| it.ends_with(name)));
+        assert_eq!(function("hot").map(|row| &row["verdict"]), Some(&json!("improved")), "{after:#}");
+        if is_unchanged(function("steady")) || tries == 3 {
+            assert_halved(&after, "hot", "steady");
+            return after;
+        }
+        work.replace(file, "1 * rounds", "2 * rounds");
+    }
 }
 
 /// The recordings of a home, the oldest first.
