@@ -2,6 +2,7 @@
 //! tests they run as root; elsewhere there is nothing to try.
 #![cfg(target_os = "linux")]
 
+use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
 use perflens_tests::cli::Guard;
@@ -48,6 +49,44 @@ fn c_without_frame_pointers_has_its_lines_and_shares() {
         "how it was recorded"
     );
     assert_eq!(report.profile.notes, ground.comments());
+}
+
+/// The peers: `perf` says where the program was, `addr2line -i` what lines that is.
+#[test]
+fn hot_lines_are_those_of_perf_and_addr2line() {
+    let ground = Ground::new();
+    ground.compile("inlined.c", "inlined", "gcc", &["-O2", "-g", "-no-pie"]);
+    let Some((report, _)) = record(&ground, &["--frequency", "999", "--", "./inlined", "80000000"]) else { return };
+    let peers = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).current_dir(ground.work()).output();
+        let output = output.unwrap_or_else(|error| panic!("{program}, which tests need: {error}"));
+        assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("it is text")
+    };
+    peers("perf", &["record", "-q", "-F", "999", "-e", "cpu-clock:u", "-o", "perf.data", "./inlined", "80000000"]);
+    let addresses = peers("perf", &["script", "-i", "perf.data", "-F", "ip"]);
+    let addresses: Vec<&str> = addresses.split_whitespace().filter(|address| address.len() <= 6).collect();
+    assert!(addresses.len() > 300, "{addresses:?}");
+    let looked_up = peers("addr2line", &[&["-a", "-i", "-e", "inlined"], &addresses[..]].concat());
+    let mut by_perf: BTreeMap<i64, f64> = BTreeMap::new();
+    let lines: Vec<&str> = looked_up.lines().collect();
+    for (at, _) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("0x")) {
+        let innermost = lines[at + 1].split(' ').next().and_then(|line| line.rsplit_once(':'));
+        if let Some((file, line)) = innermost.filter(|(file, _)| file.ends_with("inlined.c")) {
+            *by_perf.entry(line.parse().expect("a line")).or_default() += percent(1, addresses.len() as i64);
+            assert!(file.starts_with('/') || file == "inlined.c", "{file}");
+        }
+    }
+    let ours = |line: i64| {
+        let row = report.lines.iter().find(|row| row.line == line && row.file.ends_with("inlined.c"));
+        row.map_or(0.0, |row| percent(row.costs.flat, report.profile.total))
+    };
+    for (&line, &share) in &by_perf {
+        assert!((ours(line) - share).abs() < ERROR, "line {line}: {} %, by perf {share} %: {by_perf:?}", ours(line));
+    }
+    assert!(by_perf.keys().map(|&line| ours(line)).sum::<f64>() > 95.0, "{:#?}", report.line_costs());
+    let hottest = |line: i64| *by_perf.get(&line).unwrap_or(&0.0) > 20.0;
+    assert!(["/* mixes */", "/* calls */"].iter().all(|text| hottest(ground.line("inlined.c", text))), "{by_perf:?}");
 }
 
 #[test]
