@@ -67,7 +67,7 @@ struct Head {
 /// An answer is not kept. Displays as one sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum NotKept {
-    /// See [`MAX_BYTES`].
+    /// More bytes than one may have.
     #[error("the answer has {} MiB, more than the {} MiB that are kept on disk", .0 >> 20, MAX_BYTES >> 20)]
     TooLarge(u64),
     /// The disk.

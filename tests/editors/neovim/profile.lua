@@ -56,7 +56,9 @@ end
 -- Texts of the last list. Questions of the server are declined, and of our own lists what fits is taken.
 local offered, wanted
 vim.ui.select = function(items, options, choose)
-  local texts = vim.iter(items):map(options.format_item or tostring):totable()
+  -- Some give two values.
+  local function in_words(item) return ((options.format_item or tostring)(item)) end
+  local texts = vim.iter(items):map(in_words):totable()
   if not wanted then return choose(nil) end
   for position, text in ipairs(texts) do
     if text:find(wanted) then
