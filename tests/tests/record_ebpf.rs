@@ -73,7 +73,7 @@ fn hot_lines_are_those_of_perf_and_addr2line() {
     for (at, _) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("0x")) {
         let innermost = lines[at + 1].split(' ').next().and_then(|line| line.rsplit_once(':'));
         if let Some((file, line)) = innermost.filter(|(file, _)| file.ends_with("inlined.c")) {
-            *by_perf.entry(line.parse().expect("a line")).or_default() += percent(1, addresses.len() as i64);
+            *by_perf.entry(line.parse().expect("a line")).or_default() += 100.0 / addresses.len() as f64;
             assert!(file.starts_with('/') || file == "inlined.c", "{file}");
         }
     }
