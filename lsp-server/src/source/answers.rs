@@ -344,10 +344,10 @@ mod tests {
         let answers = Answers::new(Some(folder.path().to_owned()));
         let asked = request("http://localhost:7070", "15m");
         for at in 0..MAX_ANSWERS + 3 {
-            answers.write(&PathBuf::from(format!("/work/{at}")), &asked, &fetched(&[b"abc"])).unwrap();
+            answers.write(&PathBuf::from(format!("/home/dev/{at}")), &asked, &fetched(&[b"abc"])).unwrap();
         }
         assert_eq!(super::answers(folder.path()).len(), MAX_ANSWERS);
-        assert!(answers.has(&PathBuf::from(format!("/work/{}", MAX_ANSWERS + 2)), &asked));
+        assert!(answers.has(&PathBuf::from(format!("/home/dev/{}", MAX_ANSWERS + 2)), &asked));
         answers.remove_all();
         assert_eq!(super::answers(folder.path()).len(), 0);
     }
