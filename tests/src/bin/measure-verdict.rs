@@ -60,7 +60,7 @@ fn main() {
         let everything = answer["verdict"].as_str().unwrap_or("failed").to_owned();
         let row = |name: &str| {
             let mut rows = answer["rows"].as_array().into_iter().flatten();
-            rows.find(|row| row["function"].as_str().is_some_and(|own| own.ends_with(name)))
+            rows.find(|row| row["function"].as_str().is_some_and(|own| own.to_lowercase().ends_with(name)))
         };
         // A function that is not listed has not changed by a tenth of a point.
         let function =
