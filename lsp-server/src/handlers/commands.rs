@@ -190,11 +190,14 @@ fn record(
     seconds: Option<u32>,
     event: RecordedEvent,
 ) -> Result<Value, Error> {
-    let at = folder(&session.state(), None)?;
-    let Some(text) = target else { return offer_processes(session, at, seconds, event) };
+    let root = {
+        let state = session.state();
+        state.folders[folder(&state, None)?].root.clone()
+    };
+    let Some(text) = target else { return offer_processes(session, root, seconds, event) };
     let target = Target::read(&text).map_err(|why| invalid(format!("perflens.record: `target`: {why}")))?;
     let seconds = seconds.or(matches!(target, Target::Process(_)).then_some(PROCESS_SECONDS));
-    session.record(at, &target, seconds, event).map_err(invalid)?;
+    session.record(root, &target, seconds, event).map_err(invalid)?;
     Ok(Value::Null)
 }
 
@@ -290,11 +293,10 @@ async fn profile_test(
 
 fn offer_processes(
     session: &Arc<Session>,
-    at: usize,
+    root: PathBuf,
     seconds: Option<u32>,
     event: RecordedEvent,
 ) -> Result<Value, Error> {
-    let root = session.state().folders[at].root.clone();
     let example = "perflens.record './target/release/app'";
     if session.state().capabilities.has_dialogs {
         let found = recording::candidates(&root, MAX_PROCESSES).into_iter();
@@ -317,10 +319,7 @@ fn offer_processes(
             Ok(Some(choice)) => {
                 let Some(row) = titles.iter().position(|title| *title == choice) else { return };
                 let target = Target::Process(found[row].pid);
-                // Folders may have come and gone meanwhile.
-                let at = session.state().folders.iter().position(|own| own.root == root);
-                let recorded = at.map_or(Ok(()), |at| session.record(at, &target, Some(seconds), event));
-                if let Err(why) = recorded {
+                if let Err(why) = session.record(root, &target, Some(seconds), event) {
                     session.editor.say(MessageType::ERROR, format!("perflens: {why}"));
                 }
             }

@@ -46,8 +46,6 @@ pub(super) struct Profiled {
 
 /// What was ordered by what is offered for a file.
 pub(super) struct Ordered {
-    /// The folder.
-    pub(super) at: usize,
     pub(super) order: Order,
     /// The recording of it before this one.
     before: Option<PathBuf>,
@@ -90,26 +88,24 @@ impl Session {
             self.editor
                 .say(MessageType::INFO, format!("perflens: {name} has changes that are not saved; they are not run"));
         }
-        let at = self.state().folder_of(file).ok_or("no folder is open")?;
-        Ok(Ordered { at, order, before })
+        Ok(Ordered { order, before })
     }
 
     /// Profiles what is offered for a file.
     pub async fn profile_test(self: &Arc<Self>, file: &Path, offer: Offer) -> Result<(), String> {
-        let Ordered { at, order, before } = self.ordered(file, offer).await?;
-        let key = order.key();
-        let is_same = self.has_base_of(at, &key).await;
-        let target = Target::Test(Box::new(order.clone()));
-        self.begin_recording(at, &target, None, RecordedEvent::Cpu, Some(Profiled { order, before }))?;
-        self.ask_anew(at, is_same);
+        let Ordered { order, before } = self.ordered(file, offer).await?;
+        let is_same = self.has_base_of(file, &order.key()).await;
+        let (root, target) = (order.root.clone(), Target::Test(Box::new(order.clone())));
+        self.begin_recording(root, &target, None, RecordedEvent::Cpu, Some(Profiled { order, before }))?;
+        self.ask_anew(file, is_same);
         Ok(())
     }
 
-    /// Whether what a folder is compared with is a recording of the same.
-    pub(super) async fn has_base_of(&self, at: usize, key: &str) -> bool {
+    /// Whether what the folder of a file is compared with is a recording of the same.
+    pub(super) async fn has_base_of(&self, file: &Path, key: &str) -> bool {
         let (recordings, base) = {
             let state = self.state();
-            let base = state.folders.get(at).and_then(Folder::base);
+            let base = state.folder_of(file).and_then(|at| state.folders[at].base());
             (state.recordings.clone(), base.and_then(|base| base.file().map(Path::to_owned)))
         };
         let Some(base) = base else { return false };
@@ -119,10 +115,11 @@ impl Session {
     }
 
     /// A whole question: no filter of the one before stays, and no base that is of something else.
-    pub(super) fn ask_anew(&self, at: usize, is_base_of_same: bool) {
+    pub(super) fn ask_anew(&self, file: &Path, is_base_of_same: bool) {
         let mut state = self.state();
         let state = &mut *state;
-        let Some(own) = state.folders.get_mut(at) else { return };
+        let Some(at) = state.folder_of(file) else { return };
+        let own = &mut state.folders[at];
         if own.base().is_some() && !is_base_of_same {
             own.chosen.base = Some(None);
         }

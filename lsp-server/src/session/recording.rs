@@ -104,36 +104,33 @@ pub(super) fn lines_of(mut child: Child, output: ChildStdout) -> mpsc::Receiver<
 }
 
 impl Session {
-    /// Starts a recording for a folder. There is one at a time.
+    /// Starts a recording for the folder of this root. There is one at a time.
     pub fn record(
         self: &Arc<Self>,
-        folder: usize,
+        root: PathBuf,
         target: &Target,
         seconds: Option<u32>,
         event: RecordedEvent,
     ) -> Result<(), String> {
-        self.begin_recording(folder, target, seconds, event, None)
+        self.begin_recording(root, target, seconds, event, None)
     }
 
     /// The same, also of a test.
     pub(super) fn begin_recording(
         self: &Arc<Self>,
-        folder: usize,
+        root: PathBuf,
         target: &Target,
         seconds: Option<u32>,
         event: RecordedEvent,
         profiled: Option<Profiled>,
     ) -> Result<(), String> {
-        let root = {
+        {
             let mut state = self.state();
             if state.recording.is_some() {
                 return Err("a recording is under way; perflens.stopRecording ends it".to_owned());
             }
-            let Some(folder) = state.folders.get(folder) else { return Err("no folder is open".to_owned()) };
-            let root = folder.root.clone();
             state.recording = Some(UnderWay::new(root.clone(), event.word()));
-            root
-        };
+        }
         match spawn(&root, target, seconds, event) {
             Ok((child, input, output)) => {
                 let session = Arc::clone(self);

@@ -30,7 +30,7 @@ pub const PAIRS: u32 = 5;
 impl Session {
     /// Runs what is offered for a file in turns with its program of before the last edit.
     pub async fn profile_in_turns(self: &Arc<Self>, file: &Path, offer: Offer, pairs: u32) -> Result<(), String> {
-        let Ordered { at, order, .. } = self.ordered(file, offer).await?;
+        let Ordered { order, .. } = self.ordered(file, offer).await?;
         let recordings = self.state().recordings.clone();
         let name = order.runnable.name.clone();
         let (key, root) = (order.key(), order.root.clone());
@@ -40,7 +40,7 @@ impl Session {
             Turns::new(before, &order, recordings)
         });
         let turns = turns.await.map_err(|error| error.to_string())??;
-        let is_same = self.has_base_of(at, &key).await;
+        let is_same = self.has_base_of(file, &key).await;
         let stop;
         {
             let mut state = self.state();
@@ -50,7 +50,7 @@ impl Session {
             let recording = state.recording.insert(UnderWay::new(root.clone(), RecordedEvent::Cpu.word()));
             stop = recording.stop.clone();
         }
-        self.ask_anew(at, is_same);
+        self.ask_anew(file, is_same);
         let session = Arc::clone(self);
         tokio::spawn(async move { session.take_turns((root, name), turns, pairs, stop).await });
         Ok(())
